@@ -30,6 +30,7 @@ const answer = [
   "### Three\n\n| Name | Price |\n|:---|---:|\n| tea | 3.50 |",
   "```python\nprint(1)\n```",
   "- [ ] open\n- [x] shut",
+  "3. run\n\n   ```\n   npm ci\n   ```\n\n4. stop\n    - now\n\n   or 5*3 later",
   "`max_size_mb`: the max_size_mb of task_0001 is _small_, see [the_page](https://a.example/b_c_d) and https://a.example/x_y_z",
 ].join("\n\n");
 
@@ -378,6 +379,10 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
       code: all(".fence").map((f) => [f.querySelector("span")?.textContent, f.querySelector("code")?.textContent]),
       colours: all("pre span").map((s) => `${s.className} ${s.textContent}`),
       boxes: all(".box").map((b) => b.ariaLabel),
+      list: all("> ol").map((o) =>
+        [o.getAttribute("start"), ...all("> ol *").flatMap((e) => (/^(LI|UL|P|PRE)$/.test(e.tagName) ? [e.tagName] : []))].join(" "),
+      ),
+      later: all("> ol > li > p").at(-1)?.textContent,
     };
   });
   expect(shown).toEqual({
@@ -387,9 +392,14 @@ test("an answer in Markdown keeps its signs, and a phone has everything behind M
     links: ["https://a.example/b_c_d", "https://a.example/x_y_z"],
     headings: ["H3 h1", "H4 h3"],
     cells: ["TH start Name", "TH end Price", "TD start tea", "TD end 3.50"],
-    code: [["python", "print(1)"]],
+    code: [
+      ["python", "print(1)"],
+      ["Code", "npm ci"],
+    ],
     colours: ["name print", "number 1"],
     boxes: ["To do", "Done"],
+    list: ["3 LI P PRE LI P UL LI P P"],
+    later: "or 5*3 later",
   });
   expect(await faults(page)).toEqual([]);
 

@@ -4,6 +4,7 @@ import * as md from "streaming-markdown";
 import { copy } from "../app.ts";
 import { alignment } from "../fold/alignment.ts";
 import { Colours, type Piece } from "../fold/colours.ts";
+import { Lists, type Sink } from "../fold/lists.ts";
 import { cut, plain, prose, target } from "../fold/text.ts";
 import { trailing, withinWords } from "../fold/underscores.ts";
 import { t } from "../words.ts";
@@ -33,6 +34,15 @@ const tags: Partial<Record<md.Token, string>> = {
   [md.LIST_ITEM]: "li",
 };
 
+/** The signs that begin emphasis, which stay if nothing ends it. */
+const signs: Partial<Record<md.Token, string>> = {
+  [md.ITALIC_AST]: "*",
+  [md.ITALIC_UND]: "_",
+  [md.STRONG_AST]: "**",
+  [md.STRONG_UND]: "__",
+  [md.STRIKE]: "~~",
+};
+
 const headings: readonly md.Token[] = [md.HEADING_1, md.HEADING_2, md.HEADING_3, md.HEADING_4, md.HEADING_5, md.HEADING_6];
 
 /** An element that is open. */
@@ -41,6 +51,8 @@ interface Open {
   skipped: boolean;
   /** Of a link: the bracket before it, which stays if it turns out to be none. */
   bracket?: Text;
+  /** Of emphasis: the sign that began it, which stays if none ends it. */
+  begun?: string;
   /** Stands behind what was between two signs of a formula. */
   sign?: string;
   /** Of a block of code: its colours, and the last line, which is not complete. */
@@ -48,12 +60,12 @@ interface Open {
   rest?: Text;
 }
 
-/** Where the parser stands: the elements that are open, outermost first. */
+/** Where a text stands: the elements that are open, outermost first, and the parser of what is in the innermost item. */
 interface Place {
   open: Open[];
   made: number;
   parser: md.Parser | undefined;
-  /** The text so far, and where the part of it begins that is being written. */
+  /** The text of this parser so far, and where the part of it begins that is being written. */
   text: string;
   from: number;
   /** The level of the last heading: no level is left out. */
@@ -139,7 +151,8 @@ function made(p: Place, token: md.Token, parent: Element, add: Add): Omit<Open, 
       return { element, sign };
     }
   }
-  return { element: add(tags[token] ?? "span") };
+  const begun = signs[token];
+  return { element: add(tags[token] ?? "span"), ...(begun ? { begun } : {}) };
 }
 
 /** A block of code below its language and a button that copies it. */
@@ -200,7 +213,7 @@ function attribute(p: Place, name: md.Attr, value: string): void {
   } else if (name === md.LANG && element.parentElement?.previousElementSibling?.firstChild) {
     element.parentElement.previousElementSibling.firstChild.textContent = plain(cut(value, 40)) || t("talk.code");
     top.colours = new Colours(value.trim());
-  } else if (name === md.START && element instanceof HTMLOListElement) element.start = Number(value) || 1;
+  } else if (name === md.START && element instanceof HTMLOListElement) element.start = Number(value);
 }
 
 /** Adds to a block of code. A line has its colours once it is complete. */
@@ -249,6 +262,10 @@ function end(p: Place): void {
     top.rest.remove();
   }
   if (top.element.tagName === "TBODY") p.table = undefined;
+  if (top.begun && !top.begun.startsWith(p.parser?.pending.charAt(0) || "none")) {
+    top.element.replaceWith(top.begun, ...top.element.childNodes);
+    return;
+  }
   if (!(top.element instanceof HTMLAnchorElement)) return;
   if (top.bracket) {
     if (p.parser?.pending === "]") top.element.append("]");
@@ -264,9 +281,68 @@ function end(p: Place): void {
   }
 }
 
+/** Writes the blocks of a text: each stretch of it within an item, or outside of lists, has a parser of its own. */
+class Blocks implements Sink {
+  /** How many elements were open when the parser began. */
+  private base = 0;
+
+  constructor(private readonly place: Place) {}
+
+  text(text: string): void {
+    const p = this.place;
+    if (!p.parser) {
+      if (text.trim() === "") return;
+      this.base = p.open.length;
+      p.text = "";
+      p.parser = md.parser({
+        data: p,
+        add_token: begin,
+        end_token: end,
+        add_text: (p, text) => coloured(p, p.open.at(-1) as Open, prose(text)),
+        set_attr: attribute,
+      });
+    }
+    p.from = p.text.length;
+    p.text += text;
+    put(p.parser, p.text, p.from);
+  }
+
+  list(start: number | undefined): void {
+    this.rest();
+    begin(this.place, start === undefined ? md.LIST_UNORDERED : md.LIST_ORDERED);
+    if (start !== undefined && start !== 1) attribute(this.place, md.START, String(start));
+  }
+
+  item(): void {
+    this.rest();
+    begin(this.place, md.LIST_ITEM);
+  }
+
+  box(checked: boolean): void {
+    begin(this.place, md.CHECKBOX);
+    if (checked) attribute(this.place, md.CHECKED, "");
+    end(this.place);
+  }
+
+  close(): void {
+    this.rest();
+    end(this.place);
+  }
+
+  /** Ends the stretch, and all that it has left open. */
+  rest(): void {
+    const p = this.place;
+    if (!p.parser) return;
+    md.parser_end(p.parser);
+    while (p.open.length > this.base) end(p);
+    p.parser = undefined;
+  }
+}
+
 /** A text on its way to the page. */
 interface Writing {
-  parser: md.Parser;
+  lists: Lists;
+  blocks: Blocks;
   place: Place;
   written: string;
   ended: boolean;
@@ -283,15 +359,8 @@ function writing(root: Element): Writing {
     level: 2,
     table: undefined,
   };
-  const parser = md.parser({
-    data: place,
-    add_token: begin,
-    end_token: end,
-    add_text: (p, text) => coloured(p, p.open.at(-1) as Open, prose(text)),
-    set_attr: attribute,
-  });
-  place.parser = parser;
-  return { parser, place, written: "", ended: false };
+  const blocks = new Blocks(place);
+  return { lists: new Lists(blocks), blocks, place, written: "", ended: false };
 }
 
 /** Writes more of the text, up to a number of parts. Underscores at its end wait for what follows them, unless it is done. */
@@ -300,24 +369,23 @@ function write(w: Writing, text: string, parts: number, done: boolean): void {
   const most = Math.min(known, parts * part.characters);
   while (w.written.length < most && w.place.made < parts * part.elements) {
     let to = Math.min(w.written.length + piece, most);
+    while (text.charAt(to - 1) === "_" && to < text.length) to++; // a run of underscores is written as one
     if (/[\ud800-\udbff]/.test(text.charAt(to - 1))) to++; // both halves of a character
-    w.place.from = w.written.length;
-    w.place.text = text.slice(0, to);
-    put(w.parser, text, w.written.length, to);
+    w.lists.write(text.slice(w.written.length, to));
     w.written = text.slice(0, to);
   }
 }
 
-/** Writes a stretch of the text. An underscore within a word is one, and begins no emphasis. */
-function put(parser: md.Parser, text: string, from: number, to: number): void {
+/** Writes the last stretch of the text. An underscore within a word is one, and begins no emphasis. */
+function put(parser: md.Parser, text: string, from: number): void {
   let at = from;
-  for (const [start, end] of withinWords(text, from, to)) {
+  for (const [start, end] of withinWords(text, from, text.length)) {
     md.parser_write(parser, text.slice(at, start));
     const signs = text.slice(start, end);
     md.parser_write(parser, verbatim.includes(parser.token) ? signs : signs.replaceAll("_", "\\_"));
     at = end;
   }
-  md.parser_write(parser, text.slice(at, to));
+  md.parser_write(parser, text.slice(at));
 }
 
 /** In these nothing is escaped. */
@@ -346,7 +414,8 @@ export function Markdown({ text, done }: { text: string; done: boolean }): JSX.E
     write(w, text, parts, done);
     const whole = w.written.length >= text.length - (done ? 0 : trailing(text));
     if (done && whole && !w.ended) {
-      md.parser_end(w.parser);
+      w.lists.end();
+      w.blocks.rest();
       w.ended = true;
     }
     setCut(!whole);
