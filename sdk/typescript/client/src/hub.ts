@@ -37,6 +37,7 @@ export abstract class Watched {
     readonly kind: "session" | "team" | "task",
     readonly id: string,
     after: number,
+    protected readonly newId: () => string,
   ) {
     this.seq = after;
   }
@@ -94,7 +95,7 @@ export abstract class Watched {
   }
 
   /** Gives an answer: the question leaves the list at once. It comes back, once, if the server refuses the answer for what it is. */
-  protected async answering<T>(id: string, give: () => Promise<T>): Promise<T> {
+  private async answering<T>(id: string, give: () => Promise<T>): Promise<T> {
     const again = this.answered.has(id);
     if (!again) {
       this.answered.set(id, "given");
@@ -112,12 +113,14 @@ export abstract class Watched {
     }
   }
 
-  /** Answers a question, in the inbox of all. */
+  /** Answers a question, in the inbox of all. Sent again with its id, the answer counts once: browsers repeat requests by themselves. */
   protected reply(question: Question | string, answer: QuestionAnswer, signal = this.signal): Promise<void> {
     const q = typeof question === "string" ? this.book.list.find((o) => o.id === question) : question;
     const id = typeof question === "string" ? question : question.id;
-    const path = `/api/v1/questions/${encodeURIComponent(q?.inbox ?? id)}/answer`;
-    return this.answering(id, () => this.http.persist(() => this.http.json<void>(path, { method: "POST", body: answer, signal }), signal));
+    const inbox = q?.inbox ?? (id.includes(".") ? id : `${this.kind}.${this.id}.${id}`);
+    const path = `/api/v1/questions/${encodeURIComponent(inbox)}/answer`;
+    const body = { ...(q && "digest" in q.data && { digest: q.data.digest }), ...answer, id: this.newId() };
+    return this.answering(id, () => this.http.persist(() => this.http.json<void>(path, { method: "POST", body, signal }), signal));
   }
 
   private ask(): void {

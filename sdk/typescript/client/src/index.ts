@@ -16,8 +16,8 @@ export { hasOddId, type LiveOptions, type TopicMessage, type TopicOptions } from
 export type { FollowOptions } from "./log.js";
 export { type Artifact, Log, type LogQuery } from "./logs.js";
 export type { ListOptions } from "./pages.js";
-export { type Question, Questions, questionOf, unwrap } from "./questions.js";
+export { type Question, Questions, questionOf, type Reply, unwrap } from "./questions.js";
 export { type Answer, Run } from "./run.js";
-export { type ClientTool, type FilePart, type Reply, type SendOptions, Session } from "./session.js";
+export { type ClientTool, type FilePart, type SendOptions, Session } from "./session.js";
 export { type NewTask, Task, type TaskResult, Tasks } from "./tasks.js";
 export { Team, type TeamMessageOptions, Teams } from "./teams.js";

@@ -1,4 +1,5 @@
-import type { CanonicalEvent, InputRequestedData, TaskAskedData } from "./generated/events.js";
+import type { QuestionAnswer } from "./generated/api.js";
+import type { CanonicalEvent, InputRequestedData, Step, TaskAskedData } from "./generated/events.js";
 
 /** A decision that people are asked for. */
 export interface Question {
@@ -15,6 +16,34 @@ export interface Question {
   route: readonly string[];
   /** The whole question as it stands in the log. */
   data: InputRequestedData | TaskAskedData;
+}
+
+/** An answer to a question. */
+export interface Reply {
+  approved: boolean;
+  /** Why, for the model. */
+  feedback?: string;
+  /** Of a plan: carried out in place of the proposed steps. */
+  steps?: Step[];
+  /** Of a plan: changed members of steps, by their ids. */
+  modified?: Record<string, Partial<Step>>;
+  /** Of a tool's call whose question has `parameters`: what the call runs with instead. */
+  arguments?: Record<string, unknown>;
+  /** To an agent of the swarm, with `approved`: what it is told. */
+  answer?: unknown;
+}
+
+/** A reply as the HTTP API takes it. */
+export function answerOf({ approved, feedback, steps, modified, arguments: changed, answer }: Reply): QuestionAnswer {
+  if (approved && answer !== undefined) return { decision: "answer", message: answer };
+  const why = feedback === undefined ? {} : { feedback };
+  if (!approved) return { decision: "reject", ...why };
+  const edits = {
+    ...(steps && { steps }),
+    ...(modified && { modified_steps: Object.entries(modified).map(([id, members]) => ({ ...members, id })) }),
+    ...(changed && { arguments: changed }),
+  };
+  return { decision: Object.keys(edits).length > 0 ? "modify" : "approve", ...why, ...edits };
 }
 
 /** An event of a member or of a nested team as itself, with the names on the way to its member. */

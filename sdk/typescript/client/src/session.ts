@@ -4,7 +4,7 @@ import { away, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
 import type { FollowOptions } from "./log.js";
 import { Log } from "./logs.js";
-import type { Question } from "./questions.js";
+import { answerOf, type Question, type Reply } from "./questions.js";
 import { Run } from "./run.js";
 
 /** How a message is to be answered. */
@@ -53,21 +53,6 @@ export interface FilePart {
   name?: string;
 }
 
-/** An answer to a question. */
-export interface Reply {
-  approved: boolean;
-  /** Why, for the model. */
-  feedback?: string;
-  /** Of a plan: carried out in place of the proposed steps. */
-  steps?: Step[];
-  /** Of a plan: changed members of steps, by their ids. */
-  modified?: Record<string, Partial<Step>>;
-  /** Of a tool's call whose question has `parameters`: what the call runs with instead. */
-  arguments?: Record<string, unknown>;
-  /** To an agent of the swarm, with `approved`: what it is told. */
-  answer?: unknown;
-}
-
 /** A file as a part of a message in AG-UI. */
 function part(f: FilePart): object {
   const kind = f.type.split("/")[0] ?? "";
@@ -111,9 +96,9 @@ export class Session extends Watched {
     id: string,
     private readonly after: number,
     private fresh: boolean,
-    private readonly newId: () => string,
+    newId: () => string,
   ) {
-    super(http, "session", id, after);
+    super(http, "session", id, after, newId);
   }
 
   /** Sends a message. Without a connection it waits for one. */
@@ -240,40 +225,18 @@ export class Session extends Watched {
   }
 
   /** Answers a question. Rejects with `INPUT_ANSWERED` if somebody else's answer counts. */
-  answer(question: Question | string, reply: Reply | boolean, o: CallOptions = {}): Promise<void> {
+  async answer(question: Question | string, reply: Reply | boolean, o: CallOptions = {}): Promise<void> {
     const id = typeof question === "string" ? question : question.id;
-    return this.answering(id, () => this.give(id, reply, until(this.signal, o)));
-  }
-
-  private async give(id: string, reply: Reply | boolean, signal: AbortSignal): Promise<void> {
-    const r = typeof reply === "boolean" ? { approved: reply } : reply;
-    const told = r.approved && r.answer !== undefined;
-    const payload = told
-      ? { answer: r.answer }
-      : { approved: r.approved, feedback: r.feedback, tasks: r.steps, modified: r.modified, editedArgs: r.arguments };
-    const body = { resume: [{ interruptId: id, status: "resolved", payload }] };
+    const body = answerOf(typeof reply === "boolean" ? { approved: reply } : reply);
     this.given.set(id, "");
-    const attempt = async (sent: number) => {
-      try {
-        await this.http.request(`/agui/threads/${encodeURIComponent(this.id)}/answers`, { method: "POST", body, signal });
-      } catch (error) {
-        // The run may be over, and the session closed, before the server has said so.
-        if (this.signal.aborted && this.given.get(id) === decision(r)) return;
-        // The request has no id: an answer that was sent before and is refused now may be the one that counts.
-        const code = error instanceof WaggleError ? error.code : "";
-        if (sent > 0 && code === "INPUT_ANSWERED" && (await this.decided(id)) === decision(r)) return;
-        throw error;
-      }
-    };
-    await this.http.persist(attempt, signal).finally(() => this.given.delete(id));
-  }
-
-  /** The decision of the answer that counts. */
-  private async decided(question: string): Promise<string | undefined> {
-    for await (const e of this.stream({ signal: this.signal })) {
-      if (e.type === "input.answered" && e.data.input_id === question) return e.data.decision;
+    try {
+      await this.reply(question, body, until(this.signal, o));
+    } catch (error) {
+      // The run may be over, and the session closed, before the server has said so.
+      if (!this.signal.aborted || this.given.get(id) !== body.decision) throw error;
+    } finally {
+      this.given.delete(id);
     }
-    return undefined;
   }
 
   /** Carries a call of the program's own tools out. The server takes the first result. */
@@ -285,7 +248,7 @@ export class Session extends Watched {
       .then(() => own.run((args ?? {}) as never))
       .then((v) => ({ decision: "approve" as const, result: typeof v === "string" ? v : (JSON.stringify(v) ?? "") }))
       .catch((error) => ({ decision: "reject" as const, feedback: error instanceof Error ? error.message : String(error) }))
-      .then((answer) => this.reply(id, { digest, id: this.newId(), ...answer }))
+      .then((answer) => this.reply(id, { digest, ...answer }))
       .catch((error) => this.change({ error }));
   }
 
@@ -403,13 +366,6 @@ function ofOptions(error: unknown): never {
 /** Waits for the end of a promise, which does not fail, or for the signal. */
 async function settled(promise: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
   await Promise.race([promise, new Promise((go) => signal?.addEventListener("abort", go, { once: true }))]);
-}
-
-/** The word of the log for a reply. */
-function decision(r: Reply): string {
-  if (!r.approved) return "reject";
-  if (r.answer !== undefined) return "answer";
-  return r.steps || r.modified || r.arguments ? "modify" : "approve";
 }
 
 /** Whether an error says that the server is away. */

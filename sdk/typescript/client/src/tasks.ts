@@ -34,13 +34,8 @@ export class Task extends Watched {
   private fail: (e: unknown) => void = () => {};
 
   /** For `WaggleClient`. */
-  constructor(
-    http: Http,
-    id: string,
-    after: number,
-    private readonly newId: () => string,
-  ) {
-    super(http, "task", id, after);
+  constructor(http: Http, id: string, after: number, newId: () => string) {
+    super(http, "task", id, after, newId);
     this.outcome = new Promise((ok, no) => {
       this.settle = ok;
       this.fail = no;
@@ -83,7 +78,7 @@ export class Task extends Watched {
 
   /** Answers a question of its agent. */
   answer(question: Question | string, message: unknown, o: CallOptions = {}): Promise<void> {
-    return this.reply(question, { decision: "answer", message, id: this.newId() }, until(this.signal, o));
+    return this.reply(question, { decision: "answer", message }, until(this.signal, o));
   }
 
   protected override take(e: CanonicalEvent): void {

@@ -1,8 +1,7 @@
 import type { NewTeam, TeamDefinition, TeamView } from "./generated/api.js";
 import { type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
-import type { Question } from "./questions.js";
-import type { Reply } from "./session.js";
+import { answerOf, type Question, type Reply } from "./questions.js";
 
 /** A message to a team. */
 export interface TeamMessageOptions extends CallOptions {
@@ -17,13 +16,8 @@ export interface TeamMessageOptions extends CallOptions {
 /** A team of agents: one log of what all its members do. */
 export class Team extends Watched {
   /** For `WaggleClient`. */
-  constructor(
-    http: Http,
-    id: string,
-    after: number,
-    private readonly newId: () => string,
-  ) {
-    super(http, "team", id, after);
+  constructor(http: Http, id: string, after: number, newId: () => string) {
+    super(http, "team", id, after, newId);
   }
 
   /** The team as it is now. */
@@ -77,9 +71,7 @@ export class Team extends Watched {
     reply: Pick<Reply, "approved" | "feedback" | "arguments"> | boolean,
     o: CallOptions = {},
   ): Promise<void> {
-    const { approved, feedback, arguments: changed } = typeof reply === "boolean" ? ({ approved: reply } as Partial<Reply>) : reply;
-    const decision = !approved ? "reject" : changed ? "modify" : "approve";
-    const body = { decision, id: this.newId(), ...(feedback ? { feedback } : {}), ...(changed ? { arguments: changed } : {}) };
+    const body = answerOf(typeof reply === "boolean" ? { approved: reply } : reply);
     return this.reply(question, body, until(this.signal, o));
   }
 }
