@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,7 @@ import (
 // installation has: their handlers are on the stack of a stream, too.
 func TestIdleStreamsTakeLittleMemory(t *testing.T) {
 	c := sharedBus(t)
-	w, err := auditlog.New(c, auditlog.Options{})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour})
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
 	r := startOn(t, c, func(c *gateway.Config, d *gateway.Deps) {

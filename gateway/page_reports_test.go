@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +47,7 @@ func TestReportsOfPages(t *testing.T) {
 	t.Parallel()
 	i := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, i.URL)
-	w, err := auditlog.New(c, auditlog.Options{})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour})
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
 	r := startOn(t, c, authenticated(key("alice", "red", auth.RoleUser)), func(_ *gateway.Config, d *gateway.Deps) {

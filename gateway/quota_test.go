@@ -20,7 +20,7 @@ import (
 // bounded is a gateway with quotas and an audit log.
 func bounded(t *testing.T, c *bus.Conn, p quota.Policy) *rig {
 	t.Helper()
-	w, err := auditlog.New(c, auditlog.Options{Remote: auditlog.RemoteHash})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour, Remote: auditlog.RemoteHash})
 	require.NoError(t, err)
 	q, err := quota.OpenConnections(t.Context(), quota.Config{Conn: c, Policy: p, Refused: func(r quota.Refusal) {
 		w.Record(audit.QuotaRefused, r.Tenant, audit.Record{Principal: r.Principal, Resource: r.Resource.String(), Scope: r.Scope, Limit: float64(r.Limit)})

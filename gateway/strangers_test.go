@@ -231,7 +231,7 @@ func TestAuditRecordsNameTheClientBehindAProxy(t *testing.T) {
 	t.Parallel()
 	i := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, i.URL)
-	w, err := auditlog.New(c, auditlog.Options{Remote: auditlog.RemotePlain})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour, Remote: auditlog.RemotePlain})
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
 	r := startOn(t, c, behindProxies, authenticated(key("alice", "red")), func(_ *gateway.Config, d *gateway.Deps) { d.Audit = w })

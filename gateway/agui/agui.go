@@ -159,7 +159,7 @@ func (t server) postAnswers(r *http.Request, c *edge.Client) (any, error) {
 	if err := input.CheckResume(in.Resume); err != nil {
 		return nil, err
 	}
-	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), fold.V1, nil), in.Resume); err != nil {
+	if err := t.Answer(r.Context(), c, place(r, c, r.PathValue("thread"), fold.V1, nil), in); err != nil {
 		return nil, err
 	}
 	return respond.Accepted{Answer: map[string]bool{"accepted": true}}, nil

@@ -45,7 +45,7 @@ const (
 	// ackMaxWait bounds the wait for the acknowledgement of a record.
 	ackMaxWait = 5 * time.Second
 	tryPause   = 500 * time.Millisecond
-	// closeMaxWait bounds the time in which Close sends the remaining records.
+	// closeMaxWait is the default of Options.CloseMaxWait.
 	closeMaxWait = 3 * time.Second
 	// anchorMaxWait bounds the look at the log before the first record.
 	anchorMaxWait = 2 * time.Second
@@ -67,10 +67,12 @@ type Options struct {
 	Remote    string // form of addresses in records: hash (default), plain, none
 	RemoteKey []byte // key of the hash; default: a random one, so that hashes compare within this process only
 	Waiting   int    // bound of the queue; default 10,000
-	Source    string // of the records; default waggle/<instance>
-	Registry  prometheus.Registerer
-	Logger    zerolog.Logger
-	Now       func() time.Time
+	// CloseMaxWait bounds the time in which Close sends the remaining records; default 3 s.
+	CloseMaxWait time.Duration
+	Source       string // of the records; default waggle/<instance>
+	Registry     prometheus.Registerer
+	Logger       zerolog.Logger
+	Now          func() time.Time
 }
 
 // Writer writes records. A nil *Writer writes nothing. It is safe for concurrent use.
@@ -107,6 +109,9 @@ const (
 func New(conn *bus.Conn, o Options) (*Writer, error) {
 	if o.Waiting <= 0 {
 		o.Waiting = defaultWaiting
+	}
+	if o.CloseMaxWait <= 0 {
+		o.CloseMaxWait = closeMaxWait
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -351,7 +356,7 @@ func (w *Writer) Close() {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(closeMaxWait):
+		case <-time.After(w.opts.CloseMaxWait):
 			w.opts.Logger.Warn().Int("waiting", len(w.queue)).Msg("last audit records dropped: NATS too slow")
 		}
 		if w.opts.Registry != nil {

@@ -34,7 +34,7 @@ func TestRecordsAreFoundByWhoWhatAndWhen(t *testing.T) {
 	acme, err := id.ParseTenant("acme")
 	require.NoError(t, err)
 	at := time.Now()
-	w, err := auditlog.New(c, auditlog.Options{Now: func() time.Time { return at }})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour, Now: func() time.Time { return at }})
 	require.NoError(t, err)
 	w.Record(audit.AuthFailed, id.Tenant{}, audit.Record{Outcome: audit.Denied, Code: "UNAUTHENTICATED"})
 	w.Record(audit.Command, acme, audit.Record{Principal: "ann", Verb: "message", Entity: "s1"})
@@ -115,7 +115,7 @@ func TestWhatFindsNoRoomIsCountedAndSaid(t *testing.T) {
 func TestAddressesAreWrittenAsConfigured(t *testing.T) {
 	c := bustest.Single(t)
 	remote := func(mode, key, addr string) string {
-		w, err := auditlog.New(c, auditlog.Options{Remote: mode, RemoteKey: []byte(key)})
+		w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour, Remote: mode, RemoteKey: []byte(key)})
 		require.NoError(t, err)
 		defer w.Close()
 		return w.Remote(addr)

@@ -19,7 +19,7 @@ import (
 func TestAFloodOfFailuresLosesNoOtherRecord(t *testing.T) {
 	i := bustest.Start(t, bus.DefaultTopology())
 	c := bustest.Dial(t, i.URL)
-	w, err := auditlog.New(c, auditlog.Options{Waiting: 200})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour, Waiting: 200})
 	require.NoError(t, err)
 	g := auditlog.NewGatherer(w)
 	const addresses, each = 1000, 50
@@ -63,7 +63,7 @@ func TestAFloodOfFailuresLosesNoOtherRecord(t *testing.T) {
 // Every failure counts, and those of an address within a second share a record.
 func TestFailuresShareARecord(t *testing.T) {
 	c := bustest.Single(t)
-	w, err := auditlog.New(c, auditlog.Options{})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour})
 	require.NoError(t, err)
 	t.Cleanup(w.Close)
 	g := auditlog.NewGatherer(w)

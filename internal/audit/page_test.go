@@ -3,6 +3,7 @@ package audit_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,7 @@ func TestPagesOfRecords(t *testing.T) {
 	none, err := auditlog.ReadPage(t.Context(), store, acme, auditlog.Query{}, 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, none)
-	w, err := auditlog.New(c, auditlog.Options{})
+	w, err := auditlog.New(c, auditlog.Options{CloseMaxWait: time.Hour})
 	require.NoError(t, err)
 	const n = 450 // of each tenant: more than one read returns
 	for k := range n {

@@ -405,6 +405,7 @@ type Cancel struct {
 // Answers is the body of a request that answers interrupts during a run.
 type Answers struct {
 	Resume []ResumeEntry `json:"resume"`
+	ID     string        `json:"id,omitempty"` // the client's id for them: a repeat has the same and gets the same response
 }
 
 // History is a page of a thread's messages, oldest first.

@@ -77,6 +77,7 @@ type Step struct {
 	File       string   `json:"file,omitempty"` // digest or id of a file
 	Steps      []string `json:"steps,omitempty"`
 	Word       string   `json:"word,omitempty"` // tell: see judge
+	None       bool     `json:"none,omitempty"` // questions: list them until none is open, because the list lags behind the log
 }
 
 // Sight is what a step has shown the program. A step that fails shows an error alone.

@@ -69,7 +69,7 @@ func TestQuotasShowTheOwnUse(t *testing.T) {
 func TestTheAuditLogInPages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	w, err := audit.New(r.Conn, audit.Options{})
+	w, err := audit.New(r.Conn, audit.Options{CloseMaxWait: time.Hour})
 	require.NoError(t, err)
 	other, err := id.ParseTenant("other")
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestTheAuditLogIsVerified(t *testing.T) {
 	r := newRig(t, nil)
 	other, err := id.ParseTenant("other")
 	require.NoError(t, err)
-	w, err := audit.New(r.Conn, audit.Options{Waiting: 20_000})
+	w, err := audit.New(r.Conn, audit.Options{Waiting: 20_000, CloseMaxWait: time.Hour})
 	require.NoError(t, err)
 	const records = 10_500 // more than a part
 	for n := range records {

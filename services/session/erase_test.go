@@ -89,7 +89,7 @@ func (r *rig) busy(l subject.Log) {
 func TestADeletedSessionLeavesItsTombstone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	book, err := audit.New(r.Conn, audit.Options{Logger: zerolog.Nop()})
+	book, err := audit.New(r.Conn, audit.Options{CloseMaxWait: time.Hour, Logger: zerolog.Nop()})
 	require.NoError(t, err)
 	t.Cleanup(book.Close)
 	r.start("a", session.Config{StateKeys: keys, Audit: book})

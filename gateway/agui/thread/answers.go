@@ -29,7 +29,7 @@ func (a *answers) Receive(_ subject.Log, e event.Event) []byte {
 	return edge.Confirmed
 }
 
-// note notes what the log has of them.
+// note notes what the log has of them, or what a service says again about a repeated one.
 func (a *answers) note(e event.Event) {
 	if a == nil {
 		return

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"context"
+	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
@@ -25,12 +26,13 @@ func (s *Stream) give(ctx context.Context, c *edge.Client, m fold.Meaning, is fu
 	if err != nil {
 		return err
 	}
-	for _, cmd := range cmds {
+	for n, cmd := range cmds {
 		var d command.AnswerQuestion
 		if err := cmd.Decode(&d); err != nil {
 			return err
 		}
 		a.open[cmd.ID] = d.InputID
+		cmds[n].Again = edge.NewID()
 	}
 	s.answers = a
 	send := func() (err error) {
@@ -86,8 +88,19 @@ func (s *Stream) shown() bool {
 	return true
 }
 
-// Answer gives answers during a run, and returns when each has been taken or refused.
-func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []wire.ResumeEntry) error {
+// maxAnswersID bounds the client's id for answers, in bytes.
+const maxAnswersID = 200
+
+// Answer gives answers during a run, and returns when each has been taken or refused. Those that were taken under the same id of the
+// same principal before are taken again: browsers repeat a request whose connection breaks.
+func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, in wire.Answers) error {
+	if len(in.ID) > maxAnswersID {
+		return fault.Newf(fault.InvalidField, "id must be at most %d bytes.", maxAnswersID).At("id")
+	}
+	run := "answer-" + edge.NewID()
+	if in.ID != "" {
+		run = "answer-" + fold.CommandID(strings.Join([]string{at.Name, c.Principal().Subject, in.ID}, "\x00"))
+	}
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
 		return err
@@ -96,7 +109,7 @@ func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, list []w
 	defer s.Close()
 	var m fold.Meaning
 	err = t.folded(ctx, at, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
-		m, err = base.Answers("answer-"+edge.NewID(), list, "")
+		m, err = base.Answers(run, in.Resume, "")
 		s.thread, s.after = base.Clone(at.Name), end
 		return err
 	})

@@ -246,6 +246,7 @@ func (s *Stream) hear(e event.Event, failed error) {
 // direct takes a direct message.
 func (s *Stream) direct(e event.Event) {
 	s.log.Show(func() []*transport.Message {
+		s.answers.note(e)
 		ms := s.opened(s.refused(e))
 		s.hear(e, nil)
 		return ms

@@ -348,6 +348,9 @@ func (p *program) steps() map[string]step {
 		"questions": func(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 			ids := []string{}
 			all, err := c.Questions(ctx, url.Values{"log": {p.named(s.Session)}})
+			for s.None && len(all) > 0 && err == nil {
+				all, err = c.Questions(ctx, url.Values{"log": {p.named(s.Session)}})
+			}
 			for _, q := range all {
 				ids = append(ids, q.ID)
 			}

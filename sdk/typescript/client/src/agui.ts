@@ -6,7 +6,7 @@
 import { type BaseEvent, HttpAgent, type HttpAgentConfig, type RunAgentInput } from "@ag-ui/client";
 import { map, Observable } from "rxjs";
 import { parsed, WaggleError } from "./errors.js";
-import { baseOf, Http, type Token } from "./http.js";
+import { baseOf, Http, type Token, uuid } from "./http.js";
 import { readStream } from "./log.js";
 
 export { WaggleError } from "./errors.js";
@@ -153,7 +153,11 @@ export class WaggleAgent extends HttpAgent {
       await this.runAgent({ resume } as Parameters<HttpAgent["runAgent"]>[0]);
       return;
     }
-    await this.http.request(`${this.thread(this.threadId)}/answers`, { method: "POST", body: { resume }, headers: this.headers });
+    await this.http.request(`${this.thread(this.threadId)}/answers`, {
+      method: "POST",
+      body: { resume, id: uuid() },
+      headers: this.headers,
+    });
   }
 
   private thread(id: string): string {

@@ -14,7 +14,7 @@ import type {
   TeamView,
 } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { baseOf, type CallOptions, Http, type Token, until } from "./http.js";
+import { baseOf, type CallOptions, Http, type Token, until, uuid } from "./http.js";
 import { Inbox } from "./inbox.js";
 import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
@@ -229,10 +229,4 @@ export class Sessions {
     );
     return { session: this.open(r.session), restored: r.restored };
   }
-}
-
-/** A random id; pages without TLS have no crypto.randomUUID. */
-function uuid(): string {
-  const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0"));
-  return hex.join("");
 }

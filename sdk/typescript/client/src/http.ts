@@ -204,3 +204,9 @@ export function baseOf(url: string): string {
   const u = new URL(url.replace(/^ws/, "http"));
   return u.origin + u.pathname.replace(/(\/ws(\/.*)?|\/agui)?\/*$/, "");
 }
+
+/** A random id; pages without TLS have no crypto.randomUUID. */
+export function uuid(): string {
+  const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0"));
+  return hex.join("");
+}

@@ -200,10 +200,12 @@ class Program {
       case "artifact":
         return file(await this.log(s).artifact(s.file ?? ""));
       case "questions": {
-        const ids: string[] = [];
         const log = this.of.real ? this.session(s.session).id : (s.session ?? "");
-        for await (const q of this.client.questions.list({ log })) ids.push(q.id);
-        return { ids };
+        for (;;) {
+          const ids: string[] = [];
+          for await (const q of this.client.questions.list({ log })) ids.push(q.id);
+          if (!s.none || ids.length === 0) return { ids };
+        }
       }
       case "answer":
         return this.answer(s);
