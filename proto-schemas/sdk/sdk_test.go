@@ -20,8 +20,23 @@ func TestThePageIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tasks, err := sdk.LoadTasks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for language, path := range sdk.Sources() {
+		text, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources[language] = string(text)
+	}
+	page, err := sdk.Page(groups, tasks, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
 	const path = "../../docs/SDKS.md"
-	page := sdk.Page(groups)
 	if *update {
 		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 			t.Fatal(err)
