@@ -42,7 +42,7 @@ func TestTheTasksWithCurl(t *testing.T) {
 	t.Cleanup(func() { stop(); <-left })
 	require.NoError(t, shouter.Connected(t.Context()))
 
-	// What a task needs around it: a plan that waits, and what lists show after a moment.
+	// The surroundings of a task: a plan that waits, and entries that lists show after a moment.
 	before := map[string]string{
 		"answer": `SESSION=$(api $WAGGLE/api/v1/sessions -d '{"confirm_plan": true}' | jq -r .session_id)
 			api $WAGGLE/api/v1/sessions/$SESSION/messages -d '{"mode": "plan", "content": "list the files, and read notes.md"}'
@@ -56,7 +56,7 @@ func TestTheTasksWithCurl(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			command := exec.CommandContext(t.Context(), "bash", "-euc", "set -o pipefail; source "+script+"; setup\n{ "+cmp.Or(before[c.Name], ":")+"; } >/dev/null\n"+c.Name)
 			command.Env = append(os.Environ(), "WAGGLE=http://"+addr)
-			out, err := os.Create(filepath.Join(t.TempDir(), "out")) // a file: a stream that nobody reads any more may still have it open
+			out, err := os.Create(filepath.Join(t.TempDir(), "out")) // a file: curl may still hold it open
 			require.NoError(t, err)
 			defer func() { _ = out.Close() }()
 			command.Stdout, command.Stderr = out, out
