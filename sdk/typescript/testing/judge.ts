@@ -35,6 +35,7 @@ export interface Step {
   data?: unknown;
   file?: string;
   steps?: string[];
+  none?: boolean;
 }
 
 /** A promise, and how it is tried. */
