@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
@@ -82,7 +83,7 @@ func sdkTeam(t *testing.T, p place) {
 	require.NoError(t, err)
 	var d waggle.TeamDefinition
 	require.NoError(t, json.Unmarshal([]byte(`{"name":"pair","coordinator":"Lead","members":[{"name":"Lead","role":"leads"}]}`), &d))
-	v, err := w.CreateTeam(ctx, d)
+	v, err := w.CreateTeam(ctx, api.NewTeam{TeamDefinition: d})
 	require.NoError(t, err)
 	team := w.Team(v.TeamID, waggle.TeamOptions{All: true})
 	defer team.Close()
@@ -97,7 +98,7 @@ func sdkTeam(t *testing.T, p place) {
 			idle = ran && f.Payload.NewStatus == "IDLE"
 		}
 	}
-	require.NoError(t, w.CloseTeam(ctx, v.TeamID))
+	require.NoError(t, w.DeleteTeam(ctx, v.TeamID))
 }
 
 func examplePlanner(t *testing.T, p place) {

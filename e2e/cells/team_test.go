@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/e2e/harness/process"
+	"github.com/waggle-dev/waggle/proto-schemas/api"
 	"github.com/waggle-dev/waggle/sdk/go/waggle"
 )
 
@@ -29,7 +30,7 @@ func (s *site) pair(t *testing.T, cell, key string) *pair {
 	require.NoError(t, err)
 	var d waggle.TeamDefinition
 	require.NoError(t, json.Unmarshal([]byte(`{"name":"pair","coordinator":"Lead","members":[{"name":"Lead","role":"leads"}]}`), &d))
-	v, err := w.CreateTeam(ctx, d)
+	v, err := w.CreateTeam(ctx, api.NewTeam{TeamDefinition: d})
 	require.NoError(t, err)
 	p := &pair{t: t, ctx: ctx, sdk: w, id: v.TeamID, team: w.Team(v.TeamID, waggle.TeamOptions{All: true})}
 	t.Cleanup(func() { p.team.Close() })
@@ -61,5 +62,5 @@ func (p *pair) close() {
 	shown, err := p.sdk.ShowTeam(p.ctx, p.id)
 	require.NoError(p.t, err)
 	require.Equal(p.t, p.id, shown.TeamID)
-	require.NoError(p.t, p.sdk.CloseTeam(p.ctx, p.id))
+	require.NoError(p.t, p.sdk.DeleteTeam(p.ctx, p.id))
 }

@@ -9,12 +9,14 @@ import (
 
 	"github.com/waggle-dev/waggle/gateway/api/request"
 	"github.com/waggle-dev/waggle/gateway/api/respond"
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/gateway/edge"
 	"github.com/waggle-dev/waggle/internal/agents"
 	wire "github.com/waggle-dev/waggle/proto-schemas/api"
 	cmd "github.com/waggle-dev/waggle/proto-schemas/command"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
 // messages are what people say in sessions, with what they want to be done about it.
@@ -24,8 +26,10 @@ type messages struct {
 }
 
 const (
-	// maxMessage bounds the body of a message, which has to fit into an event.
-	maxMessage = 160 << 10
+	// maxMessage bounds the body of a message: as much as fits into an event, and its files in base64, with room for escapes.
+	maxMessage = 512 << 10
+	// maxFiles bounds the files of a message.
+	maxFiles = 64
 	// maxSteps bounds the steps of a message.
 	maxSteps = 100
 	// maxOption bounds the numbers of a run's options.
@@ -40,7 +44,7 @@ func (m messages) routes() []Route {
 		Method: "POST", Path: "/sessions/{id}/messages", ID: "messageSession", Tag: "sessions", Summary: "Send a session a message.",
 		Body: wire.NewMessage{}, Required: true, Example: `{"id":"first","content":"which files are in the workspace, and what does notes.md say?","mode":"plan"}`,
 		Answers: taken("The message is received."),
-		Faults:  actionFaults(fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound, fault.AgentNotFound),
+		Faults:  actionFaults(fault.SessionExists, fault.SessionClosed, fault.SessionBusy, fault.QueueFull, fault.BudgetExceeded, fault.ModelNotFound, fault.AgentNotFound),
 		Handler: m.server.Serve(m.send),
 	}}
 }
@@ -52,15 +56,15 @@ func actionFaults(more ...fault.Code) []fault.Code {
 
 // send sends a session a message. The first one opens a session that only has a name.
 func (m messages) send(r *http.Request, who *edge.Client) (any, error) {
-	log, err := m.sessions.log(r, who)
-	if err != nil {
-		return nil, err
-	}
 	var b struct {
 		wire.NewMessage
 		Tasks json.RawMessage `json:"tasks"` // the former name of steps
 	}
 	if err := request.Decode(r, maxMessage, &b, true); err != nil {
+		return nil, err
+	}
+	log, err := m.target(r, who, b.CreateSession)
+	if err != nil {
 		return nil, err
 	}
 	if err := renamed(map[string]json.RawMessage{"tasks": b.Tasks}); err != nil {
@@ -79,21 +83,51 @@ func (m messages) send(r *http.Request, who *edge.Client) (any, error) {
 			return nil, err
 		}
 	}
-	if c, err = command(who, c, said); err != nil {
+	if err := m.begin(r, who, log, b.NewMessage); err != nil {
 		return nil, err
 	}
-	last, err := m.edge.Log.Last(r.Context(), log)
-	if err == nil && last.Seq == 0 {
-		err = who.Open(r.Context(), log, c)
-	}
-	if err != nil {
+	if err := m.store(r, who, log, said.Files); err != nil {
 		return nil, err
 	}
-	e, err := act(r, who, log, c, nil, received(c.ID))
+	e, err := act(r, who, log, c, said, received(c.ID))
 	if err != nil {
 		return nil, err
 	}
 	return took(c.ID, e)
+}
+
+// target returns the log of the session that the message is for. With create it may be one that the client has named itself.
+func (m messages) target(r *http.Request, who *edge.Client, create bool) (subject.Log, error) {
+	if create {
+		return m.sessions.mine(r, who, r.PathValue("id"))
+	}
+	return m.sessions.log(r, who)
+}
+
+// begin creates the session if it has no events.
+func (m messages) begin(r *http.Request, who *edge.Client, log subject.Log, b wire.NewMessage) error {
+	last, err := m.edge.Log.Last(r.Context(), log)
+	if err != nil || last.Seq > 0 {
+		return err
+	}
+	wants := cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Tenant: log.Tenant, Key: log.Entity}
+	if _, named := m.edge.Awaited(who.Principal(), log); named || !b.CreateSession {
+		return who.Open(r.Context(), log, wants)
+	}
+	return who.Create(r.Context(), log, event.Preferences{Language: b.Language, ClientID: b.ClientID}, wants)
+}
+
+// store stores the files of a message as objects of the log.
+func (m messages) store(r *http.Request, who *edge.Client, log subject.Log, files []event.File) error {
+	if len(files) > 0 && !who.Principal().MayAct() {
+		return fault.New(fault.Forbidden)
+	}
+	for i := range files {
+		if err := m.payloads.File(r.Context(), log, &files[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkBusy(onBusy string) error {
@@ -152,10 +186,33 @@ func messageOf(b wire.NewMessage) (cmd.UserMessage, error) {
 			m.Content = titles(m.Steps)
 		}
 	}
-	if strings.TrimSpace(m.Content) == "" {
+	if strings.TrimSpace(m.Content) == "" && len(b.Files) == 0 {
 		return m, fault.Newf(fault.InvalidField, "content must not be empty.").At("content")
 	}
-	return m, nil
+	return m, attach(&m, b)
+}
+
+// attach adds the files, the context and the tools to a message.
+func attach(m *cmd.UserMessage, b wire.NewMessage) error {
+	if err := content.CheckTools(b.Tools); err != nil {
+		return err
+	}
+	if err := content.CheckContext(b.Context); err != nil {
+		return err
+	}
+	if len(b.Files) > maxFiles {
+		return fault.Newf(fault.InvalidField, "files must be a list of at most %d files.", maxFiles).At("files")
+	}
+	var c content.Content
+	for i, f := range b.Files {
+		at := fmt.Sprintf("files[%d]", i)
+		in := content.Inline{Kind: content.KindOf(f.MediaType), MediaType: f.MediaType, Name: f.Name, Data: f.Data}
+		if err := c.Bring(in, content.Fields{MediaType: at + ".media_type", Data: at + ".data"}); err != nil {
+			return err
+		}
+	}
+	m.Facts, m.Files, m.ClientTools = append(c.Facts, b.Context...), c.Inline, b.Tools
+	return nil
 }
 
 // stepsOf returns the steps of a message, each with an id of its own.

@@ -55,10 +55,14 @@ func (s sessions) routes() []Route {
 	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
 	return append(s.lists(with), []Route{
 		{
-			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Name a new session, which its first message opens.",
-			Body: wire.NewSession{}, Example: `{"confirm_plan":true,"language":"en"}`,
-			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The id of the session. Location is its path.", Type: wire.SessionName{}}},
-			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig}, Handler: s.server.Serve(s.name),
+			Method: "POST", Path: "/sessions", ID: "nameSession", Tag: "sessions", Summary: "Create a session under an id of your own, or name a new one, which its first message creates.",
+			Body: wire.NewSession{}, Example: `{"session_id":"ticket-4711","confirm_plan":true,"language":"en"}`,
+			Answers: []openapi.Answer{{
+				Status: http.StatusCreated, Type: wire.SessionName{},
+				About: "The id of the session. Location is its path. A repeat with the same session_id has the same response; with other preferences it is refused.",
+			}},
+			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.SessionExists, fault.SessionDeleted, fault.QuotaExceeded, fault.Draining},
+			Handler: s.server.Serve(s.name),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}", ID: "showSession", Tag: "sessions", Summary: "Show a session and its runs.",
@@ -107,7 +111,7 @@ func (s sessions) routes() []Route {
 	}...)
 }
 
-// name answers with the id of a new session.
+// name answers with the id of a new session, or of the one that the client has named itself.
 func (s sessions) name(r *http.Request, who *edge.Client) (any, error) {
 	var b wire.NewSession
 	if err := request.Decode(r, maxAction, &b, false); err != nil {
@@ -116,11 +120,74 @@ func (s sessions) name(r *http.Request, who *edge.Client) (any, error) {
 	if err := checkBusy(b.OnBusy); err != nil {
 		return nil, err
 	}
-	session, err := edge.NameSession(who.Principal(), event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy})
+	wishes := event.Preferences{Language: b.Language, ConfirmPlan: b.ConfirmPlan, OnBusy: b.OnBusy}
+	if b.SessionID != "" {
+		log, err := s.mine(r, who, b.SessionID)
+		if err == nil {
+			err = s.create(r, who, log, wishes)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return created(log.Entity), nil
+	}
+	session, err := edge.NameSession(who.Principal(), wishes)
 	if err != nil {
 		return nil, err
 	}
-	return respond.Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}, nil
+	return created(session), nil
+}
+
+func created(session id.Entity) respond.Created {
+	return respond.Created{Location: Prefix + "/sessions/" + session.String(), Answer: wire.SessionName{SessionID: session.String()}}
+}
+
+// mine returns the log of the session of an id that the client has chosen. It may have no events.
+func (s sessions) mine(r *http.Request, who *edge.Client, name string) (subject.Log, error) {
+	entity, err := id.ParseEntity(name)
+	if err != nil || id.Hashed(entity) {
+		return subject.Log{}, fault.Newf(fault.InvalidField, "The id of a session must have 1 to 128 letters, digits, _ and -, and not begin with h_.").At("session_id").Wrap(err)
+	}
+	log, err := owned(who, id.KindSession, entity)
+	if err != nil {
+		return log, err
+	}
+	return log, who.Sees(r.Context(), log, fault.New(fault.SessionExists).At("session_id"))
+}
+
+// create makes the session of a log that has no events. One that exists stays as it is, and has the preferences that are asked for.
+func (s sessions) create(r *http.Request, who *edge.Client, log subject.Log, wishes event.Preferences) error {
+	last, err := s.edge.Log.Last(r.Context(), log)
+	if err != nil {
+		return err
+	}
+	if last.Seq == 0 {
+		// A session is made for its messages: who may not send any may not make it.
+		if err := who.Create(r.Context(), log, wishes, cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Tenant: log.Tenant, Key: log.Entity}); err != nil {
+			return err
+		}
+	}
+	var first event.SessionCreatedData
+	_, err = stream.ReadLeft(r.Context(), s.edge.Log, log, eventlog.Cursor{}, stream.ToEnd, func(e *eventlog.Entry) (err error) {
+		if e.Type != event.SessionCreated { // it has expired, or the session was restored
+			return stream.ErrEnough
+		}
+		if first, err = event.As[event.SessionCreatedData](e.Event); err != nil {
+			return err
+		}
+		return stream.ErrEnough
+	})
+	if err == nil && first.Dialect != "" && differ(first.Preferences, wishes) {
+		err = fault.Newf(fault.SessionExists, "This session exists with other preferences. Use another id, or the same preferences.").At("session_id")
+	}
+	return err
+}
+
+// differ reports whether a session has other preferences than the ones that are asked for.
+func differ(has, wishes event.Preferences) bool {
+	return wishes.Language != "" && wishes.Language != has.Language ||
+		wishes.ConfirmPlan != nil && (has.ConfirmPlan == nil || *wishes.ConfirmPlan != *has.ConfirmPlan) ||
+		wishes.OnBusy != "" && wishes.OnBusy != has.OnBusy
 }
 
 func (s sessions) show(r *http.Request, who *edge.Client) (any, error) {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"strings"
 
@@ -41,8 +43,8 @@ func (t teams) routes() []Route {
 		{
 			Method: "POST", Path: "/teams", ID: "createTeam", Tag: "teams", Summary: "Create a team.",
 			Body: wire.NewTeam{}, Required: true,
-			Example: `{"name":"site","coordinator":"Boss","members":[{"name":"Boss"},{"name":"Coder","role":"writes the pages"}]}`,
-			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The team. Location is its path.", Type: cmd.TeamView{}}},
+			Example: `{"id":"site-1","name":"site","coordinator":"Boss","members":[{"name":"Boss"},{"name":"Coder","role":"writes the pages"}]}`,
+			Answers: []openapi.Answer{{Status: http.StatusCreated, About: "The team. Location is its path. A repeat with the same id has the same team.", Type: cmd.TeamView{}}},
 			Faults:  []fault.Code{fault.BadJSON, fault.InvalidField, fault.MessageTooBig, fault.TeamInvalid, fault.TeamNotFound, fault.QuotaExceeded},
 			Handler: t.server.Serve(t.create),
 		},
@@ -81,6 +83,13 @@ func (t teams) create(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, Named: b.Named}
+	if b.ID != "" {
+		name, err := commandID(b.ID, "team", p.Subject)
+		if err != nil {
+			return nil, err
+		}
+		in.TeamID = teamID(name)
+	}
 	if b.Named == "" {
 		in.Definition = &b.TeamDefinition
 	} else if len(b.Members) > 0 {
@@ -91,6 +100,13 @@ func (t teams) create(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	return respond.Created{Location: Prefix + "/teams/" + v.TeamID, Answer: v}, nil
+}
+
+// teamID returns the id of the team that a request with the id of a command creates: as short as those that the service gives, since
+// the ids of members begin with it.
+func teamID(command string) string {
+	sum := sha256.Sum256([]byte(command))
+	return "team_" + hex.EncodeToString(sum[:12])
 }
 
 func (t teams) list(r *http.Request, who *edge.Client) (any, error) {

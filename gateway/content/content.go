@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"mime"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,6 +34,54 @@ type Content struct {
 
 	size int // bytes of all inline files
 	told int // bytes of facts
+}
+
+// Limits of what a message offers the model.
+const (
+	maxTools     = 64
+	maxToolBytes = 64 << 10
+	maxContext   = 32 << 10
+)
+
+// toolName is what models take as the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// CheckTools returns why the tools of a client cannot be offered to a model. The error is a *fault.Fault.
+func CheckTools(tools []event.ClientTool) error {
+	bytes := 0
+	for _, t := range tools {
+		bytes += len(t.Name) + len(t.Description) + len(t.InputSchema)
+	}
+	if len(tools) > maxTools || bytes > maxToolBytes {
+		return strict.Wrong("tools", "at most 64 tools of 64 KiB together")
+	}
+	for i, t := range tools {
+		if !toolName.MatchString(t.Name) {
+			return strict.Wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
+		}
+	}
+	return nil
+}
+
+// CheckContext returns why the model cannot be told the facts of a client. The error is a *fault.Fault.
+func CheckContext(facts []event.Fact) error {
+	bytes := 0
+	for _, f := range facts {
+		bytes += len(f.Description) + len(f.Value)
+	}
+	if bytes > maxContext {
+		return strict.Wrong("context", "at most 32 KiB")
+	}
+	return nil
+}
+
+// KindOf returns the kind of a file with the media type.
+func KindOf(media string) string {
+	switch kind, _, _ := strings.Cut(media, "/"); kind {
+	case event.FileImage, "audio", "video":
+		return kind
+	}
+	return event.FileDocument
 }
 
 // Empty reports whether a message says nothing. One with parts that the model cannot take says something all the same.

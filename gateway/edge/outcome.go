@@ -170,10 +170,15 @@ func (c *Client) Open(ctx context.Context, log subject.Log, cmds ...command.Comm
 	if err := u.MayOpen(); err != nil {
 		return err
 	}
+	return c.Create(ctx, log, u.Preferences(), cmds...)
+}
+
+// Create makes a session that has no events, for commands that the client may send. The id is the client's own.
+func (c *Client) Create(ctx context.Context, log subject.Log, wishes event.Preferences, cmds ...command.Command) error {
 	if err := c.MayBegin(ctx, cmds...); err != nil {
 		return err
 	}
-	cmd, err := Opening(log, command.OpenSession{Dialect: c.Protocol(), Preferences: u.Preferences()})
+	cmd, err := Opening(log, command.OpenSession{Dialect: c.Protocol(), Preferences: wishes})
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ var verdicts = map[fault.Code]verdict{
 	fault.SessionNotFound: {wire.ErrorRecoveryFailed, "SESSION_EXPIRED", newSession},
 	fault.SessionClosed:   {wire.ErrorRecoveryFailed, "SESSION_INACTIVE", newSession},
 	fault.SessionDeleted:  {wire.ErrorRecoveryFailed, "SESSION_DELETED", newSession},
+	fault.SessionExists:   {wire.ErrorRecoveryFailed, "SESSION_EXISTS", newSession},
 	fault.StateTampered:   {wire.ErrorRecoveryFailed, "STATE_TAMPERED", newSession},
 	fault.StateExpired:    {wire.ErrorRecoveryFailed, "STATE_EXPIRED", newSession},
 	fault.StateTooBig:     {wire.ErrorRecoveryFailed, "STATE_TOO_BIG", withState},

@@ -34,6 +34,7 @@ var faultsInChinese = map[fault.Code]string{
 	fault.MethodNotAllowed:    "该地址不接受此方法的请求。请使用响应头 Allow 中列出的方法。",
 	fault.SessionNotFound:     "会话不存在。请不带会话连接以开始新会话。",
 	fault.SessionClosed:       "会话已结束。请不带会话连接以开始新会话。",
+	fault.SessionExists:       "此标识属于另一个会话。请使用其他标识。",
 	fault.SessionDeleted:      "会话及其全部内容已删除。请不带会话连接以开始新会话。",
 	fault.QueueFull:           "会话中等待的消息过多。请等待答复后再发送。",
 	fault.CursorInvalid:       "after 不是此会话中的位置。请使用最后收到的事件的 seq。",

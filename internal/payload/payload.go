@@ -104,6 +104,19 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	return ref, nil
 }
 
+// File stores the contents of a file that a message brings along. Its errors are those of Put.
+func (s *Store) File(ctx context.Context, log subject.Log, f *event.File) error {
+	if f.Contents == nil {
+		return nil
+	}
+	ref, err := s.Put(ctx, log, f.Contents)
+	if err != nil {
+		return err
+	}
+	f.Object, f.Contents = *ref, nil
+	return nil
+}
+
 // Get loads the data that a reference in a log of the tenant names, and checks it. The error is fault.PayloadLost if
 // the object is missing or damaged, and another fault, or ctx's error, if it is unavailable now.
 func (s *Store) Get(ctx context.Context, tenant id.Tenant, ref event.ObjectRef) (json.RawMessage, error) {

@@ -161,14 +161,17 @@ type EventPage struct {
 	More   bool              `json:"more"`   // more events follow
 }
 
-// NewSession holds the preferences of a session that its first message opens. All are optional.
+// NewSession asks for a session. All members are optional.
 type NewSession struct {
+	// SessionID is the client's id for the session, of at most 128 letters, digits, _ and -: the session is created at once, and a repeat
+	// gets the same response. Absent: the server chooses the id, and the first message creates the session.
+	SessionID   string `json:"session_id,omitempty"`
 	Language    string `json:"language,omitempty"`     // of texts for people, like en_US
 	ConfirmPlan *bool  `json:"confirm_plan,omitempty"` // people confirm plans
 	OnBusy      string `json:"on_busy,omitempty"`      // reject, enqueue, interrupt
 }
 
-// SessionName is the id of a new session. Nothing is stored of it before its first message.
+// SessionName is the id of a session.
 type SessionName struct {
 	SessionID string `json:"session_id"`
 }
@@ -180,8 +183,23 @@ type NewMessage struct {
 	Mode    string       `json:"mode,omitempty"`  // absent or chat, plan, steps
 	Steps   []event.Step `json:"steps,omitempty"` // mode steps: the steps to solve
 	Agent   string       `json:"agent,omitempty"` // mode chat: the agent of the swarm, by name, that answers; absent = the model
+
+	Files   []MessageFile      `json:"files,omitempty"`   // 128 KiB together, of which 64 KiB may be text
+	Context []event.Fact       `json:"context,omitempty"` // for the model, before the message
+	Tools   []event.ClientTool `json:"tools,omitempty"`   // tools that the client carries out: the model may call them
+
+	CreateSession bool   `json:"create_session,omitempty"` // create the session under this id if it does not exist
+	Language      string `json:"language,omitempty"`       // of texts for people, like en_US, in a session that the message creates
 	RunOptions
 	event.Attachments
+}
+
+// MessageFile is a file that a message brings along. Models see PNG, JPEG, GIF and WebP, and read text; files of other types are stored
+// for people and agents only.
+type MessageFile struct {
+	MediaType string `json:"media_type"` // such as image/png
+	Name      string `json:"name,omitempty"`
+	Data      string `json:"data"` // the contents in base64
 }
 
 // RunOptions say how a run is carried out.

@@ -4,6 +4,7 @@ import "github.com/waggle-dev/waggle/proto-schemas/event"
 
 // NewTeam is a definition of a team, or the name of one in the configuration.
 type NewTeam struct {
+	ID    string `json:"id,omitempty"`    // the client's id for the request: a repeat has the same and gets the same team
 	Named string `json:"named,omitempty"` // instead of a definition
 	event.TeamDefinition
 }

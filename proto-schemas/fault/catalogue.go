@@ -29,6 +29,7 @@ const (
 	SessionNotFound     Code = "SESSION_NOT_FOUND"
 	SessionClosed       Code = "SESSION_CLOSED"
 	SessionDeleted      Code = "SESSION_DELETED"
+	SessionExists       Code = "SESSION_EXISTS"
 	QueueFull           Code = "QUEUE_FULL"
 	CursorInvalid       Code = "CURSOR_INVALID"
 	HeadExpired         Code = "HISTORY_EXPIRED"
@@ -135,6 +136,7 @@ var Catalogue = []Entry{
 	{SessionNotFound, 404, 4404, false, Client, "This session does not exist. Connect without a session to start a new one."},
 	{SessionClosed, 410, 0, false, Client, "This session has ended. Connect without a session to start a new one."},
 	{SessionDeleted, 410, 4410, false, Client, "This session and its data were deleted. Connect without a session to start a new one."},
+	{SessionExists, 409, 0, false, Client, "This id belongs to another session. Use another id."},
 	{QueueFull, 429, 0, true, Client, "Too many messages are waiting in this session. Wait for an answer, then send again."},
 	{CursorInvalid, 422, 4422, false, Client, "after is not a position in this session. Use the seq of the last event you received."},
 	{HeadExpired, 410, 0, false, Client, "Part of the history you asked for has expired. The rest follows."},

@@ -74,7 +74,8 @@ type Step struct {
 	Agent      string   `json:"agent,omitempty"`
 	Capability string   `json:"capability,omitempty"` // create_task: of the agent, instead of its name
 	Data       any      `json:"data,omitempty"`
-	File       string   `json:"file,omitempty"` // digest or id of a file
+	File       string   `json:"file,omitempty"`   // digest or id of a file
+	Attach     string   `json:"attach,omitempty"` // send: the text of a file note.txt that comes with the message
 	Steps      []string `json:"steps,omitempty"`
 	Word       string   `json:"word,omitempty"` // tell: see judge
 	None       bool     `json:"none,omitempty"` // questions: list them until none is open, because the list lags behind the log

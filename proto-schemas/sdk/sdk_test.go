@@ -73,9 +73,9 @@ func TestRoutesAreThoseOfTheAPI(t *testing.T) {
 			}
 		}
 	}
-	for operation, patterns := range sdk.Routes {
-		if patterns[0] != known[operation] {
-			t.Errorf("%s is %s, and not %s", operation, known[operation], patterns[0])
+	for operation, pattern := range sdk.Routes {
+		if pattern != known[operation] {
+			t.Errorf("%s is %s, and not %s", operation, known[operation], pattern)
 		}
 	}
 }

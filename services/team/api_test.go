@@ -119,6 +119,30 @@ func TestTheAPIOfTeams(t *testing.T) {
 	r.exact(l)
 }
 
+// TestATeamIsCreatedOnce for requests with the same id of one principal, also after it was closed.
+func TestATeamIsCreatedOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.start("one", team.Config{Teams: []event.TeamDefinition{deep()}})
+	w := r.serveAPI()
+	create := func(who, body string) (v cmd.TeamView) {
+		resp := w.Ask(who, "POST", "/api/v1/teams", body, &v)
+		require.Equal(t, http.StatusCreated, resp.Status, resp.Body)
+		require.Equal(t, "/api/v1/teams/"+v.TeamID, resp.Header.Get("Location"))
+		return v
+	}
+	const body = `{"id":"site-1","named":"outer"}`
+	first := create("alice", body)
+	require.Regexp(t, `^team_[0-9a-f]{24}$`, first.TeamID)
+	require.Equal(t, first.TeamID, create("alice", body).TeamID)
+	require.NotEqual(t, first.TeamID, create("bob", body).TeamID, "ids are the principal's own")
+	require.NotEqual(t, first.TeamID, create("alice", `{"id":"site-2","named":"outer"}`).TeamID)
+	w.refused("alice", "POST", "/api/v1/teams", `{"id":"`+strings.Repeat("i", 201)+`","named":"outer"}`, 422, "INVALID_FIELD", "id")
+	require.Equal(t, 200, w.Ask("alice", "DELETE", "/api/v1/teams/"+first.TeamID, ``, nil).Status)
+	r.Until(teamLog(id.EntityFromExternal(first.TeamID)), event.TeamClosed, 1)
+	require.True(t, create("alice", body).Closed)
+}
+
 // definitions checks that wrong ones are refused with the place.
 func (w web) definitions() {
 	w.T.Helper()

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,13 +129,18 @@ func runOf(e event.Event) string {
 }
 
 // found checks a definition and creates a team from it. Once it returns, the team starts even
-// if this process dies.
+// if this process dies. A repeat with the same id returns the team as it is.
 func (s *Service) found(ctx context.Context, in cmd.TeamRequest) (cmd.TeamView, error) {
-	d, err := s.definition(in)
+	team, err := id.ParseEntity(cmp.Or(in.TeamID, s.cfg.NewID()))
 	if err != nil {
 		return cmd.TeamView{}, err
 	}
-	team, err := id.ParseEntity(s.cfg.NewID())
+	if in.TeamID != "" {
+		if v, err := s.view(ctx, in, team); !errors.Is(err, fault.New(fault.TeamNotFound)) {
+			return v, err
+		}
+	}
+	d, err := s.definition(in)
 	if err != nil {
 		return cmd.TeamView{}, err
 	}

@@ -181,16 +181,13 @@ func (r request) speaks(n int) (Meaning, error) {
 	if r.thread.fresh() {
 		d.History = conversation(r.q, m)
 	}
-	d.Facts = c.Facts
-	for _, f := range r.q.Context {
-		d.Facts = append(d.Facts, event.Fact{Description: f.Description, Value: f.Value})
-	}
+	d.Facts = append(c.Facts, r.q.Facts()...)
 	out := Meaning{Kind: Speak, Skipped: c.Skipped, Edited: len(c.Inline) > 0}
 	if d.Agent = r.q.Agent; r.q.Agent != "" {
 		out.unoffered(r.q)
 		out.Skipped = append(out.Skipped, c.Pictures()...)
 	} else {
-		d.ClientTools = offered(r.q.Tools)
+		d.ClientTools = r.q.ClientTools()
 	}
 	d.Files = c.Inline
 	out.Intents = []dialect.Intent{{ID: CommandID(r.q.RunID), Data: d}}
@@ -223,14 +220,6 @@ func (m *Meaning) unoffered(q input.Request) {
 	if q.Team && len(q.Context) > 0 {
 		m.Unoffered = append(m.Unoffered, "context")
 	}
-}
-
-// offered returns the client's tools as the model is offered them.
-func offered(tools []wire.Tool) (out []event.ClientTool) {
-	for _, t := range tools {
-		out = append(out, event.ClientTool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
-	}
-	return out
 }
 
 // replies returns the meaning of answers, which have to be one for each open question.

@@ -24,22 +24,10 @@ func (t *Threads) store(ctx context.Context, c *edge.Client, log subject.Log, in
 			return fault.New(fault.Forbidden)
 		}
 		for n := range files { // the intent has the same list
-			if err := t.storeFile(ctx, log, &files[n]); err != nil {
+			if err := t.g.Payloads.File(ctx, log, &files[n]); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
-}
-
-func (t *Threads) storeFile(ctx context.Context, log subject.Log, f *event.File) error {
-	if f.Contents == nil {
-		return nil
-	}
-	ref, err := t.g.Payloads.Put(ctx, log, f.Contents)
-	if err != nil {
-		return err
-	}
-	f.Object, f.Contents = *ref, nil
 	return nil
 }

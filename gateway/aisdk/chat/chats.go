@@ -222,12 +222,9 @@ func (t *Chats) store(ctx context.Context, c *edge.Client, at Place, intents []d
 			return fault.New(fault.Forbidden)
 		}
 		for n := range d.Files { // the intent has the same list
-			f := &d.Files[n]
-			ref, err := t.g.Payloads.Put(ctx, at.Log, f.Contents)
-			if err != nil {
+			if err := t.g.Payloads.File(ctx, at.Log, &d.Files[n]); err != nil {
 				return err
 			}
-			f.Object, f.Contents = *ref, nil
 		}
 	}
 	return nil

@@ -294,11 +294,12 @@ func (p *program) steps() map[string]step {
 			raw, err := c.Call(ctx, s.Method, body(s.Data), strings.Split(s.Path, "/")...)
 			return sdk.Sight{"body": raw}, err
 		},
-		"read":   func(_ context.Context, s sdk.Step) (sdk.Sight, error) { return p.read(s) },
-		"live":   func(_ context.Context, s sdk.Step) (sdk.Sight, error) { return p.read(s) },
-		"send":   p.send,
-		"solve":  p.solve,
-		"result": p.result,
+		"create_session": p.createSession,
+		"read":           func(_ context.Context, s sdk.Step) (sdk.Sight, error) { return p.read(s) },
+		"live":           func(_ context.Context, s sdk.Step) (sdk.Sight, error) { return p.read(s) },
+		"send":           p.send,
+		"solve":          p.solve,
+		"result":         p.result,
 		"stop": func(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 			return sdk.Sight{}, p.runs[s.Run].Cancel(ctx, s.Reason)
 		},
@@ -372,7 +373,7 @@ func (p *program) steps() map[string]step {
 			return sdk.Sight{}, c.StopTeam(ctx, p.named(s.Team), "", s.Reason)
 		},
 		"close_team": func(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
-			return sdk.Sight{}, c.CloseTeam(ctx, p.named(s.Team))
+			return sdk.Sight{}, c.DeleteTeam(ctx, p.named(s.Team))
 		},
 	}
 }
@@ -400,10 +401,21 @@ func fileOf(raw []byte, err error) (sdk.Sight, error) {
 	return sdk.Sight{"size": len(raw), "sum": sum}, err
 }
 
+func (p *program) createSession(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
+	id, err := p.client.CreateSession(ctx, api.NewSession{SessionID: s.ID, OnBusy: s.Mode})
+	if err == nil {
+		p.made[s.Session] = id
+	}
+	return sdk.Sight{"session": id}, err
+}
+
 func (p *program) send(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 	m := api.NewMessage{ID: s.ID, Content: s.Text, Mode: s.Mode, Agent: s.Agent}
 	if s.Confirm {
 		m.ConfirmPlan = &s.Confirm
+	}
+	if s.Attach != "" {
+		m.Files = []api.MessageFile{waggle.File("text/plain", "note.txt", []byte(s.Attach))}
 	}
 	session := s.Session
 	if p.real {
@@ -492,7 +504,10 @@ func (p *program) messageTask(ctx context.Context, s sdk.Step) (sdk.Sight, error
 }
 
 func (p *program) createTeam(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
-	v, err := p.client.CreateTeam(ctx, waggle.TeamDefinition{Name: s.Team, Coordinator: "Boss", Members: []event.MemberDefinition{{Name: "Boss"}, {Name: "Coder"}}})
+	before := p.made[s.Team]
+	v, err := p.client.CreateTeam(ctx, api.NewTeam{ID: s.ID, TeamDefinition: waggle.TeamDefinition{
+		Name: s.Team, Coordinator: "Boss", Members: []event.MemberDefinition{{Name: "Boss"}, {Name: "Coder"}},
+	}})
 	p.made[s.Team] = v.TeamID
-	return sdk.Sight{"team": v.TeamID}, err
+	return sdk.Sight{"team": v.TeamID, "same": v.TeamID == before}, err
 }

@@ -141,12 +141,12 @@ func ExampleClient_CreateTeam() {
 		fmt.Println(err)
 		return
 	}
-	team, err := w.CreateTeam(ctx, waggle.TeamDefinition{Name: "site", Coordinator: "Boss", Members: []event.MemberDefinition{{Name: "Boss"}, {Name: "Coder"}}})
+	team, err := w.CreateTeam(ctx, api.NewTeam{TeamDefinition: waggle.TeamDefinition{Name: "site", Coordinator: "Boss", Members: []event.MemberDefinition{{Name: "Boss"}, {Name: "Coder"}}}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(team.Name, w.MessageTeam(ctx, team.TeamID, api.TeamMessage{Content: "hello", Target: "Coder"}), w.CloseTeam(ctx, team.TeamID))
+	fmt.Println(team.Name, w.MessageTeam(ctx, team.TeamID, api.TeamMessage{Content: "hello", Target: "Coder"}), w.DeleteTeam(ctx, team.TeamID))
 	for e, err := range w.Log(id.KindTeam, team.TeamID).Events(ctx, waggle.ReadOptions{}) {
 		if err != nil {
 			fmt.Println(err)

@@ -47,15 +47,6 @@ func (c *Client) Get(ctx context.Context, query url.Values, parts ...string) (js
 
 // call makes a request that may be repeated, with an answer of a type. body may be nil.
 func call[T any](ctx context.Context, c *Client, method string, body any, parts ...string) (T, error) {
-	return answerOf[T](ctx, c.persist, method, body, parts)
-}
-
-// callOnce is call for a request that a repeat would carry out twice.
-func callOnce[T any](ctx context.Context, c *Client, method string, body any, parts ...string) (T, error) {
-	return answerOf[T](ctx, c.attempt, method, body, parts)
-}
-
-func answerOf[T any](ctx context.Context, ask func(context.Context, request) (json.RawMessage, error), method string, body any, parts []string) (T, error) {
 	var answer T
 	q := request{method: method, path: parts}
 	if body != nil {
@@ -64,7 +55,7 @@ func answerOf[T any](ctx context.Context, ask func(context.Context, request) (js
 			return answer, err
 		}
 	}
-	raw, err := ask(ctx, q)
+	raw, err := c.persist(ctx, q)
 	if err == nil && len(raw) > 0 {
 		err = json.Unmarshal(raw, &answer)
 	}

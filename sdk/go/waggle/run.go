@@ -2,6 +2,7 @@ package waggle
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"iter"
 	"net/http"
@@ -22,22 +23,32 @@ type Run struct {
 	Seq       uint64 // of the event with which the message was received
 }
 
-// NameSession returns the id of a new session, which its first message opens.
-func (c *Client) NameSession(ctx context.Context, s api.NewSession) (session string, err error) {
+// CreateSession makes a session with preferences for all its messages, and returns its id. A repeat with the same SessionID returns the
+// same session. Without one the session is new.
+//
+// Errors: SESSION_DELETED, SESSION_EXISTS.
+func (c *Client) CreateSession(ctx context.Context, s api.NewSession) (session string, err error) {
+	if s.SessionID == "" {
+		s.SessionID = newID()
+	}
 	name, err := call[api.SessionName](ctx, c, http.MethodPost, s, "sessions")
 	return name.SessionID, err
 }
 
-// Message sends a session a message over HTTP, or a new session if the id is empty, and returns once the log has it. It counts once,
-// however often the request is repeated; so does one that is sent again with its ID, also by another process.
+// File returns a file for a message. Models see PNG, JPEG, GIF and WebP, and read text. The files of a message have at most 128 KiB, of
+// which 64 KiB may be text.
+func File(mediaType, name string, data []byte) api.MessageFile {
+	return api.MessageFile{MediaType: mediaType, Name: name, Data: base64.StdEncoding.EncodeToString(data)}
+}
+
+// Message sends a session a message, or a new session if the id is empty, and returns once the log has it. It counts once, however often
+// the request is repeated; so does one that is sent again with its ID, also by another process.
 //
-// Errors: AGENT_NOT_FOUND, BUDGET_EXCEEDED, MODEL_NOT_FOUND, QUEUE_FULL, SESSION_BUSY, SESSION_CLOSED, SESSION_DELETED, SESSION_NOT_FOUND.
+// Errors: AGENT_NOT_FOUND, BUDGET_EXCEEDED, MODEL_NOT_FOUND, QUEUE_FULL, SESSION_BUSY, SESSION_CLOSED, SESSION_DELETED, SESSION_EXISTS,
+// SESSION_NOT_FOUND.
 func (c *Client) Message(ctx context.Context, session string, m api.NewMessage) (*Run, error) {
 	if session == "" {
-		var err error
-		if session, err = c.NameSession(ctx, api.NewSession{}); err != nil {
-			return nil, err
-		}
+		session, m.CreateSession = newID(), true
 	}
 	if m.ID == "" {
 		m.ID = newID()

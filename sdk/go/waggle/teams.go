@@ -26,7 +26,7 @@ type (
 	TeamFrame = team.Frame
 )
 
-// Teams lists the teams, and the names that CreateTeamNamed knows.
+// Teams lists the teams, and the names of those in the gateway's configuration, for CreateTeam.
 func (c *Client) Teams(ctx context.Context) (teams []TeamView, named []string, err error) {
 	var l command.TeamList
 	raw, err := c.List(ctx, "teams", "teams")
@@ -36,16 +36,15 @@ func (c *Client) Teams(ctx context.Context) (teams []TeamView, named []string, e
 	return l.Teams, l.Named, err
 }
 
-// CreateTeam makes a team.
+// CreateTeam makes a team of a definition, or of the name of one in the gateway's configuration. It is made once, however often the
+// request is repeated; a request that is sent again with its ID returns the same team.
 //
 // Errors: TEAM_INVALID, TEAM_NOT_FOUND.
-func (c *Client) CreateTeam(ctx context.Context, d TeamDefinition) (TeamView, error) {
-	return callOnce[TeamView](ctx, c, http.MethodPost, d, "teams")
-}
-
-// CreateTeamNamed makes a team of a definition in the gateway's configuration.
-func (c *Client) CreateTeamNamed(ctx context.Context, name string) (TeamView, error) {
-	return callOnce[TeamView](ctx, c, http.MethodPost, api.NewTeam{Named: name}, "teams")
+func (c *Client) CreateTeam(ctx context.Context, t api.NewTeam) (TeamView, error) {
+	if t.ID == "" {
+		t.ID = newID()
+	}
+	return call[TeamView](ctx, c, http.MethodPost, t, "teams")
 }
 
 // ShowTeam returns a team, its members and its tasks.
@@ -92,10 +91,10 @@ func (c *Client) ResumeTeam(ctx context.Context, id string) error {
 	return err
 }
 
-// CloseTeam stops a team and closes it permanently.
+// DeleteTeam stops a team and closes it permanently.
 //
 // Errors: TEAM_CLOSED, TEAM_NOT_FOUND.
-func (c *Client) CloseTeam(ctx context.Context, id string) error {
+func (c *Client) DeleteTeam(ctx context.Context, id string) error {
 	_, err := call[struct{}](ctx, c, http.MethodDelete, nil, "teams", id)
 	return err
 }

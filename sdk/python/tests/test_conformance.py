@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from judge import Judge, cases
 
-from waggle import Backoff, CallTimeoutError, Reply, Run, Session, Task, Team, Waggle, WaggleError
+from waggle import Backoff, CallTimeoutError, FilePart, Reply, Run, Session, Task, Team, Waggle, WaggleError
 
 Sight = dict[str, Any]
 Step = dict[str, Any]
@@ -132,9 +132,16 @@ class Program:
     async def do_call(self, s: Step) -> Sight:
         return {"body": await self.client.call(s["method"], f"/api/v1/{s['path']}", s.get("data"), **_timeout(s))}
 
+    async def do_create_session(self, s: Step) -> Sight:
+        session = await self.client.sessions.create(s.get("id"), on_busy=s.get("mode"))
+        self._sessions[s.get("session", "")] = session
+        return {"session": session.id}
+
     async def do_send(self, s: Step) -> None:
         names = {"id": "id", "mode": "mode", "confirm": "confirm_plan", "agent": "agent"}
         options: dict[str, Any] = {option: s[name] for name, option in names.items() if name in s}
+        if "attach" in s:
+            options["files"] = [FilePart("text/plain", s["attach"].encode(), "note.txt")]
         run = self._session(s).send(s["text"], **options, **_timeout(s))
         self._runs[s.get("run", "")] = run
         await run.accepted()
@@ -230,9 +237,10 @@ class Program:
 
     async def do_create_team(self, s: Step) -> Sight:
         definition = {"name": s["team"], "coordinator": "Boss", "members": [{"name": "Boss"}, {"name": "Coder"}]}
-        team = await self.client.teams.create(definition)
+        before = self._made.get(s["team"])
+        team = await self.client.teams.create(definition, id=s.get("id"))
         self._made[s["team"]] = team.id
-        return {"team": team.id}
+        return {"team": team.id, "same": team.id == before}
 
     async def do_message_team(self, s: Step) -> None:
         await self._team(s).message(s["text"], id=s.get("id"))

@@ -34,6 +34,7 @@ export interface Step {
   capability?: string;
   data?: unknown;
   file?: string;
+  attach?: string;
   steps?: string[];
   none?: boolean;
 }

@@ -5,13 +5,12 @@ package input
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/waggle-dev/waggle/gateway/content"
 	"github.com/waggle-dev/waggle/gateway/internal/strict"
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
@@ -21,13 +20,10 @@ import (
 
 // Limits of the input of a run.
 const (
-	maxRunID        = 200 // bytes
-	maxThreadID     = 1024
-	maxTools        = 64
-	maxToolBytes    = 64 << 10
-	maxContextBytes = 32 << 10
-	maxStateBytes   = 64 << 10
-	maxTimeout      = 24 * 60 * 60 // seconds
+	maxRunID      = 200 // bytes
+	maxThreadID   = 1024
+	maxStateBytes = 64 << 10
+	maxTimeout    = 24 * 60 * 60 // seconds
 )
 
 // Consequences for a run whose last viewer has gone.
@@ -35,9 +31,6 @@ const (
 	OnDisconnectContinue = "continue"
 	OnDisconnectCancel   = "cancel"
 )
-
-// toolName is what models take as the name of a tool.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Request is a valid input of a run.
 type Request struct {
@@ -123,26 +116,29 @@ func CheckRunID(s string) error {
 	return nil
 }
 
+// ClientTools are the client's tools as the model is offered them.
+func (q Request) ClientTools() (out []event.ClientTool) {
+	for _, t := range q.Tools {
+		out = append(out, event.ClientTool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+	}
+	return out
+}
+
+// Facts are what the client tells the model before the message.
+func (q Request) Facts() (out []event.Fact) {
+	for _, f := range q.Context {
+		out = append(out, event.Fact{Description: f.Description, Value: f.Value})
+	}
+	return out
+}
+
 // bounds checks the sizes of what the client hands to the model.
 func (q *Request) bounds() error {
-	bytes := 0
-	for _, t := range q.Tools {
-		bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
+	if err := content.CheckTools(q.ClientTools()); err != nil {
+		return err
 	}
-	if len(q.Tools) > maxTools || bytes > maxToolBytes {
-		return strict.Wrong("tools", "at most 64 tools of 64 KiB together")
-	}
-	for i, t := range q.Tools {
-		if !toolName.MatchString(t.Name) {
-			return strict.Wrong(fmt.Sprintf("tools[%d].name", i), "1 to 64 letters, digits, _ and -")
-		}
-	}
-	bytes = 0
-	for _, c := range q.Context {
-		bytes += len(c.Description) + len(c.Value)
-	}
-	if bytes > maxContextBytes {
-		return strict.Wrong("context", "at most 32 KiB")
+	if err := content.CheckContext(q.Facts()); err != nil {
+		return err
 	}
 	if len(q.State) > maxStateBytes {
 		return strict.Wrong("state", "at most 64 KiB")

@@ -51,10 +51,8 @@ func newPlay(c sdk.Case) (*play, error) {
 	}
 	p.urls = append(p.urls, "http://"+l.Addr().String())
 	mux := http.NewServeMux()
-	for operation, patterns := range sdk.Routes {
-		for _, pattern := range patterns {
-			mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(operation, w, r) })
-		}
+	for operation, pattern := range sdk.Routes {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(operation, w, r) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.complain("a request of no operation: %s %s", r.Method, r.URL)

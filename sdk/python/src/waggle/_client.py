@@ -229,6 +229,25 @@ class Sessions:
         """Yield the newest sessions, now and whenever sessions change. The filters are those of list."""
         return watch(self._client._http, self.list, of_kind("session"), count, **filters)
 
+    async def create(
+        self,
+        id: str | None = None,
+        *,
+        confirm_plan: bool | None = None,
+        on_busy: Literal["enqueue", "reject", "interrupt"] | None = None,
+        language: str | None = None,
+        timeout: Timeout = DEFAULT,
+    ) -> Session:
+        """Create a session at once, with preferences for all its messages. A repeat with the same id returns the same session.
+
+        id: at most 128 letters, digits, - and _. Raises SessionExistsError if it belongs to another session. Default: a new one.
+        """
+        body = given(
+            session_id=id or self._client._new_id(), confirm_plan=confirm_plan, on_busy=on_busy, language=language
+        )
+        reply = await self._client._http.call("POST", "/api/v1/sessions", body, timeout=timeout)
+        return self._client.session(reply["session_id"])
+
     async def import_(self, state: StateExportedData, *, timeout: Timeout = DEFAULT) -> Session:
         """Restore an exported session, here or on another installation with the same key."""
         found = cast("dict[str, Any]", state)

@@ -24,7 +24,7 @@ from ._watched import Watched
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .api import SessionDetail, StateExportedData
+    from .api import Accepted, SessionDetail, StateExportedData
     from .events import Budget, CanonicalEvent, File, Step
 
 log = logging.getLogger("waggle")
@@ -43,16 +43,9 @@ class FilePart:
     """128 KiB for all files of a message, of which 64 KiB may be text."""
     name: str | None = None
 
-    def part(self) -> dict[str, Any]:
-        """Return it as a part of a message in AG-UI."""
-        kind = self.type.partition("/")[0]
-        found: dict[str, Any] = {
-            "type": kind if kind in ("image", "audio", "video") else "document",
-            "source": {"type": "data", "mimeType": self.type, "value": base64.b64encode(self.data).decode()},
-        }
-        if self.name is not None:
-            found["metadata"] = {"filename": self.name}
-        return found
+    def body(self) -> dict[str, Any]:
+        """Return it as the HTTP API takes it."""
+        return given(media_type=self.type, name=self.name, data=base64.b64encode(self.data).decode())
 
 
 class SendOptions(TypedDict, total=False):
@@ -86,22 +79,14 @@ class SendOptions(TypedDict, total=False):
     """Seconds until an undelivered message is given up. Default: never."""
 
 
-_WIRE = {
-    "mode": "mode",
-    "confirm_plan": "confirmPlan",
-    "on_busy": "onBusy",
-    "budget": "budget",
-    "max_concurrent": "maxConcurrent",
-    "timeout_seconds": "timeoutSeconds",
-    "language": "language",
-}
-"""Options by their names in the request."""
+_MEMBERS = ("mode", "agent", "confirm_plan", "budget", "max_concurrent", "timeout_seconds", "language")
+"""Options that are members of the request."""
 
 
 @dataclass(eq=False)
 class _Outgoing:
     run: Run
-    attempt: Callable[[], Awaitable[None]]
+    body: dict[str, Any]
     timeout: float | None
 
 
@@ -117,7 +102,6 @@ class Session(Watched):
         self._after = after
         self._runs: dict[str, Run] = {}  # by the id of the message
         self._by_run: dict[str, Run] = {}
-        self._begun: dict[str, str] = {}  # the runs of all messages that the reader has passed, by the ids of these
         self._queue: deque[_Outgoing] = deque()
         self._offers: dict[str, dict[str, Tool[..., Any]]] = {}  # by the id of the message
         self._calls: set[asyncio.Task[None]] = set()
@@ -138,30 +122,19 @@ class Session(Watched):
         run._own = frozenset(tools)
         if tools:
             self._offers[run.id] = tools
-        files, agent = options.get("files", ()), options.get("agent")
-        content: Any = [{"type": "text", "text": text}, *[f.part() for f in files]] if files else text
-        named = {wire: options.get(name) for name, wire in _WIRE.items()}
         body = {
-            "threadId": self.id,
-            "runId": run.id,
-            "protocolVersion": "1.0",
-            "messages": [{"id": run.id, "role": "user", "content": content}],
+            "id": run.id,
+            "content": text,
+            "create_session": True,
+            "on_busy": options.get("on_busy") or "enqueue",
+            "context": [*options.get("context", ())],
+            "files": [f.body() for f in options.get("files", ())],
             "tools": [
-                {"name": t.name, "description": t.description, "parameters": t.input_schema} for t in tools.values()
+                {"name": t.name, "description": t.description, "input_schema": t.input_schema} for t in tools.values()
             ],
-            "context": list(options.get("context", ())),
-            "forwardedProps": {"waggle": given(**named)},
+            **given(**{name: options.get(name) for name in _MEMBERS}),
         }
-        path = "/agui" if agent is None else f"/agui/agents/{quote(agent, safe='')}"
-
-        async def attempt() -> None:
-            try:
-                async with self._http.open("POST", path, body):
-                    pass  # the log has the rest
-            except WaggleError as error:
-                raise _named(error) from error.__cause__
-
-        return self._enqueue(run, attempt, options.get("timeout"))
+        return self._enqueue(run, body, options.get("timeout"))
 
     def solve(
         self,
@@ -172,18 +145,16 @@ class Session(Watched):
         id: str | None = None,
         timeout: float | None = None,
     ) -> Run:
-        """Have steps executed without planning, in a session that has had a message. An id has letters, digits, - and _."""
+        """Have steps executed without planning."""
         run = self._begin(id)
-        body: dict[str, Any] = {"id": run.id, "mode": "steps", "steps": list(steps)}
-        if max_concurrent is not None:
-            body["max_concurrent"] = max_concurrent
-        if timeout_seconds is not None:
-            body["timeout_seconds"] = timeout_seconds
-
-        async def attempt() -> None:
-            await self._http.json("POST", f"{self._path}/messages", body)
-
-        return self._enqueue(run, attempt, timeout)
+        body = {
+            "id": run.id,
+            "mode": "steps",
+            "steps": list(steps),
+            "create_session": True,
+            **given(max_concurrent=max_concurrent, timeout_seconds=timeout_seconds),
+        }
+        return self._enqueue(run, body, timeout)
 
     def _begin(self, id: str | None) -> Run:
         id = id or self._new_id()
@@ -195,20 +166,21 @@ class Session(Watched):
                 self._runs.pop(id, None)
                 out.run._broken(error_of("RUN_CANCELLED", "the message was not sent", retryable=False))
             if not unsent:
-                await self._cancel(runId=id, reason=reason)
+                await run.accepted()
+                body = given(run_id=run.run_id, reason=reason)
+                await self._http.persist(lambda: self._http.json("POST", f"{self._path}/cancel", body))
 
-        run = self._runs.get(id)
-        if run is None:
-            run = self._runs[id] = Run(id, stop, self._reply)
+        known = self._runs.get(id)
+        run = self._runs[id] = known or Run(id, stop, self._reply)
         return run
 
-    def _enqueue(self, run: Run, attempt: Callable[[], Awaitable[None]], timeout: float | None) -> Run:
+    def _enqueue(self, run: Run, body: dict[str, Any], timeout: float | None) -> Run:
         if self._closed or len(self._queue) >= MAX_WAITING:
             del self._runs[run.id]
             full = error_of("QUEUE_FULL", f"{MAX_WAITING} messages wait for the server", retryable=True)
             run._broken(ClosedError("the program closed the session") if self._closed else full)
             return run
-        self._queue.append(_Outgoing(run, attempt, timeout))
+        self._queue.append(_Outgoing(run, body, timeout))
         if self._sender is None:
             self._sender = asyncio.get_running_loop().create_task(self._send_all(), name=f"waggle sender {self.id}")
         return run
@@ -222,32 +194,32 @@ class Session(Watched):
             self._sender = None
 
     async def _send_one(self, out: _Outgoing) -> None:
+        path = f"{self._path}/messages"
         try:
-            await self._http.persist(out.attempt, out.timeout)
+            accepted: Accepted = await self._http.persist(lambda: self._http.json("POST", path, out.body), out.timeout)
         except WaggleError as error:
             if isinstance(error, CallTimeoutError):
                 self._change(error=error)
             self._runs.pop(out.run.id, None)
             out.run._broken(error)
             return
-        out.run._taken()
         self._fresh = False
-        known = self._runs.get(out.run.id)
-        if known and known.run_id is None and (self._after > 0 or out.run.id in self._begun):
-            await self._recall(out.run)
+        out.run.run_id = accepted.get("run_id")
+        out.run._taken()
+        await self._join(out.run, accepted)
         self._read()
 
-    async def _recall(self, run: Run) -> None:
-        """Hand a run its events before the place of the reader: its message was sent before, here or by another process."""
-        log = Log(self._http, "session", self.id)
+    async def _join(self, run: Run, accepted: Accepted) -> None:
+        """Follow a run. The reader may have passed its events: then its message was sent before, here or by another process."""
+        run_id = accepted.get("run_id", "")
+        if self._runs.get(run.id) is not run or run_id in self._by_run:
+            return  # the reader has met its message since then
         try:
-            run_id = self._begun.get(run.id) or await self._find(log, run.id)
-            while run_id:
+            while self.seq >= accepted.get("seq", 0):
                 at = self.seq
-                events = [e async for e in log.events(run=run_id)]
+                events = [e async for e in Log(self._http, "session", self.id).events(run=run_id)]
                 if self.seq != at:
                     continue  # the reader has passed events since then
-                run.run_id = run_id
                 self._by_run[run_id] = run
                 for e in events:
                     if e["sequence"] <= at:
@@ -256,15 +228,8 @@ class Session(Watched):
         except WaggleError as error:
             self._runs.pop(run.id, None)
             run._broken(error)
-
-    async def _find(self, log: Log, message: str) -> str | None:
-        """Return the run of a message before the position of the session."""
-        async with aclosing(log.events(before=self._after + 1, types=["message.received"])) as received:
-            async for e in received:
-                data = cast("dict[str, Any]", e["data"])
-                if _sent_as(data) == message:
-                    return data["run_id"]
-        return None
+            return
+        self._by_run[run_id] = run
 
     async def events(
         self,
@@ -310,11 +275,6 @@ class Session(Watched):
         """Return once the log has the deed. It is done once, however often the request is sent."""
         await self._http.call("POST", self._path + rest, {**given(**members), "id": self._new_id()}, timeout=timeout)
 
-    async def _cancel(self, **members: Any) -> None:
-        body = given(**members)
-        path = f"/agui/threads/{quote(self.id, safe='')}/cancel"
-        await self._http.persist(lambda: self._http.request("POST", path, body))
-
     async def file(self, file: File, *, timeout: Timeout = DEFAULT) -> bytes:
         """Return a file of a message, as the data of its event names it in files."""
         return await self._http.read(file_path(self.id, file), timeout)
@@ -357,12 +317,10 @@ class Session(Watched):
             return
         data = cast("dict[str, Any]", e["data"])
         run_id = str(data.get("run_id", ""))
-        if e["type"] == "message.received":
-            begun = self._runs.get(_sent_as(data))
-            self._begun[_sent_as(data)] = run_id
-            if begun:
-                begun.run_id = run_id
-                self._by_run[run_id] = begun
+        begun = self._runs.get(data["message_id"]) if e["type"] == "message.received" else None
+        if begun:
+            begun.run_id = run_id
+            self._by_run[run_id] = begun
         run = self._by_run.get(run_id)
         if run and e["type"] == "input.requested":
             self._called(run, question_of(cast("dict[str, Any]", e), (), self._reply))
@@ -413,19 +371,3 @@ class Session(Watched):
 def as_tool(f: Tool[..., Any] | Callable[..., Any]) -> Tool[..., Any]:
     """Return a function as a tool."""
     return cast("Tool[..., Any]", f) if isinstance(f, Tool) else tool(f)
-
-
-def _sent_as(received: dict[str, Any]) -> str:
-    """Return the id under which a message was sent."""
-    extra: dict[str, Any] = received.get("extra") or {}
-    agui: dict[str, Any] = extra.get("agui") or {}
-    return agui.get("run_id") or received["message_id"]
-
-
-def _named(error: WaggleError) -> WaggleError:
-    """Name the options of send in an error as the program does."""
-    prefix = "forwardedProps.waggle"
-    if error.field and error.field.startswith(prefix):
-        error.field = error.field.removeprefix(prefix).removeprefix(".") or "options"
-        error.message = error.message.replace(f"{prefix}.", "").replace(prefix, "options")
-    return error

@@ -78,10 +78,16 @@ class Teams:
     def __init__(self, client: Waggle) -> None:
         self._client = client
 
-    async def create(self, definition: Mapping[str, Any] | str, *, timeout: Timeout = DEFAULT) -> Team:
-        """Make a team of a definition (TeamDefinition), or of the name of one in the configuration. The request is sent once."""
+    async def create(
+        self, definition: Mapping[str, Any] | str, *, id: str | None = None, timeout: Timeout = DEFAULT
+    ) -> Team:
+        """Make a team of a definition (TeamDefinition), or of the name of one in the configuration.
+
+        It is made once, however often the request is sent. id: sent again with it, the request returns the same team.
+        """
         body = {"named": definition} if isinstance(definition, str) else dict(definition)
-        view: TeamView = await self._client._http.once("POST", "/api/v1/teams", body, timeout=timeout)
+        body["id"] = id or self._client._new_id()
+        view: TeamView = await self._client._http.call("POST", "/api/v1/teams", body, timeout=timeout)
         return self._client.team(view["team_id"])
 
     def list(self, **filters: Any) -> AsyncGenerator[TeamView, None]:

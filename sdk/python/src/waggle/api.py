@@ -267,6 +267,19 @@ class ClientList(_ClientListRequired, total=False):
     """more follow"""
 
 
+class _ClientToolRequired(TypedDict):
+    name: str
+    """[A-Za-z0-9_-]{1,64}"""
+
+
+class ClientTool(_ClientToolRequired, total=False):
+    """ClientTool is a tool that the client carries out: the model may call it, and a call waits for the client's answer."""
+
+    description: str
+    input_schema: Any
+    """a JSON Schema of an object; absent = any"""
+
+
 class _ColleagueRequired(TypedDict):
     name: str
     kind: str
@@ -418,6 +431,13 @@ class Exported(TypedDict):
     stage: str
     """planning, confirmation, solving, aggregation, idle"""
     message_count: int
+
+
+class Fact(TypedDict):
+    """Fact is what a client tells the model in addition to a message."""
+
+    description: str
+    value: str
 
 
 _FindingWords = TypedDict("_FindingWords", {"is": "str"})
@@ -576,6 +596,19 @@ class MemberView(_MemberViewRequired, total=False):
     """empty: not started yet"""
 
 
+class _MessageFileRequired(TypedDict):
+    media_type: str
+    """such as image/png"""
+    data: str
+    """the contents in base64"""
+
+
+class MessageFile(_MessageFileRequired, total=False):
+    """MessageFile is a file that a message brings along. Models see PNG, JPEG, GIF and WebP, and read text; files of other types are stored for people and agents only."""
+
+    name: str
+
+
 class _ModelStatusRequired(TypedDict):
     name: str
     workers: int
@@ -657,6 +690,16 @@ class NewMessage(RunOptions, Attachments, total=False):
     """mode steps: the steps to solve"""
     agent: str
     """mode chat: the agent of the swarm, by name, that answers; absent = the model"""
+    files: list[MessageFile]
+    """128 KiB together, of which 64 KiB may be text"""
+    context: list[Fact]
+    """for the model, before the message"""
+    tools: list[ClientTool]
+    """tools that the client carries out: the model may call them"""
+    create_session: bool
+    """create the session under this id if it does not exist"""
+    language: str
+    """of texts for people, like en_US, in a session that the message creates"""
 
 
 class NewPlan(RunOptions, total=False):
@@ -669,8 +712,9 @@ class NewPlan(RunOptions, total=False):
 
 
 class NewSession(TypedDict, total=False):
-    """NewSession holds the preferences of a session that its first message opens. All are optional."""
+    """NewSession asks for a session. All members are optional."""
 
+    session_id: str
     language: str
     """of texts for people, like en_US"""
     confirm_plan: bool
@@ -715,6 +759,8 @@ class TeamDefinition(_TeamDefinitionRequired, total=False):
 class NewTeam(TeamDefinition, total=False):
     """NewTeam is a definition of a team, or the name of one in the configuration."""
 
+    id: str
+    """the client's id for the request: a repeat has the same and gets the same team"""
     named: str
     """instead of a definition"""
 
@@ -1236,7 +1282,7 @@ class SessionList(_SessionListRequired, total=False):
 
 
 class SessionName(TypedDict):
-    """SessionName is the id of a new session. Nothing is stored of it before its first message."""
+    """SessionName is the id of a session."""
 
     session_id: str
 
@@ -2152,6 +2198,7 @@ __all__ = [
     "CancelSession",
     "CancelTask",
     "ClientList",
+    "ClientTool",
     "Colleague",
     "Connection",
     "ConnectionList",
@@ -2163,6 +2210,7 @@ __all__ = [
     "EventFrames",
     "EventPage",
     "Exported",
+    "Fact",
     "Finding",
     "FramePage",
     "ImportReply",
@@ -2173,6 +2221,7 @@ __all__ = [
     "Me",
     "MemberDefinition",
     "MemberView",
+    "MessageFile",
     "ModelStatus",
     "ModelTrial",
     "NATSServer",

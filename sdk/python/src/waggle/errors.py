@@ -223,6 +223,13 @@ class SessionDeletedError(WaggleError):
     default_retryable = False
 
 
+class SessionExistsError(WaggleError):
+    """This id belongs to another session. Use another id."""
+
+    default_code = "SESSION_EXISTS"
+    default_retryable = False
+
+
 class QueueFullError(WaggleError):
     """Too many messages are waiting in this session. Wait for an answer, then send again."""
 
@@ -710,6 +717,7 @@ CLASSES: dict[str, type[WaggleError]] = {
     "SESSION_NOT_FOUND": SessionNotFoundError,
     "SESSION_CLOSED": SessionClosedError,
     "SESSION_DELETED": SessionDeletedError,
+    "SESSION_EXISTS": SessionExistsError,
     "QUEUE_FULL": QueueFullError,
     "CURSOR_INVALID": CursorInvalidError,
     "HISTORY_EXPIRED": HistoryExpiredError,
@@ -848,6 +856,7 @@ __all__ = [
     "SessionBusyError",
     "SessionClosedError",
     "SessionDeletedError",
+    "SessionExistsError",
     "SessionExpiredError",
     "SessionNotFoundError",
     "StateExpiredError",

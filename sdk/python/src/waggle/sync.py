@@ -169,6 +169,10 @@ class Sessions(_Part):
         """Yield the newest sessions, now and whenever sessions change."""
         return self._portal.iterate(self._client.sessions.watch(count, **filters))
 
+    def create(self, id: str | None = None, **options: Any) -> Session:
+        """Create a session at once. The options are those of the asynchronous client: confirm_plan, on_busy, language, timeout."""
+        return Session(self._portal, self._portal.run(self._client.sessions.create(id, **options)))
+
     def import_(self, state: StateExportedData, *, timeout: Timeout = DEFAULT) -> Session:
         """Restore an exported session, here or on another installation with the same key."""
         return Session(self._portal, self._portal.run(self._client.sessions.import_(state, timeout=timeout)))
@@ -193,9 +197,9 @@ class Tasks(_Part):
 class Teams(_Part):
     """The teams of the tenant."""
 
-    def create(self, definition: Mapping[str, Any] | str, *, timeout: Timeout = DEFAULT) -> Team:
-        """Make a team of a definition (TeamDefinition), or of the name of one in the configuration."""
-        return Team(self._portal, self._portal.run(self._client.teams.create(definition, timeout=timeout)))
+    def create(self, definition: Mapping[str, Any] | str, *, id: str | None = None, timeout: Timeout = DEFAULT) -> Team:
+        """Make a team of a definition (TeamDefinition), or of the name of one in the configuration. It is made once for an id."""
+        return Team(self._portal, self._portal.run(self._client.teams.create(definition, id=id, timeout=timeout)))
 
     def list(self, **filters: Any) -> Iterator[TeamView]:
         """Yield teams, the newest first. Filters: limit, before."""

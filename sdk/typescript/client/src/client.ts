@@ -8,6 +8,7 @@ import type {
   Participant,
   Quota,
   QuotaList,
+  SessionName,
   SessionSummary,
   Status,
   TaskSummary,
@@ -19,7 +20,7 @@ import { Inbox } from "./inbox.js";
 import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
 import { type ListOptions, pages } from "./pages.js";
-import { Session } from "./session.js";
+import { type SendOptions, Session } from "./session.js";
 import type { SocketMaker } from "./socket.js";
 import { Task, Tasks } from "./tasks.js";
 import { Team, Teams } from "./teams.js";
@@ -147,7 +148,7 @@ export class WaggleClient extends WaggleApi {
       newId,
       (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
     );
-    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, newId)), this.leave.signal), {
+    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, newId)), this.leave.signal, newId), {
       list: (f?: ListOptions) => list<TeamView>("/api/v1/teams", "teams", f),
     });
     this.tasks = new Tasks(
@@ -216,6 +217,19 @@ export class Sessions {
    */
   open(id?: string, o: { after?: number; fresh?: boolean } = {}): Session {
     return this.open_(id ?? this.newId(), o.after ?? 0, o.fresh ?? id === undefined);
+  }
+
+  /**
+   * Creates a session at once, with preferences for all its messages. A repeat with the same `id` returns the same session; rejects
+   * with `SESSION_EXISTS` if the id belongs to another one. An id has at most 128 letters, digits, `-` and `_`. Default: a new one.
+   */
+  async create(o: { id?: string } & Pick<SendOptions, "confirmPlan" | "onBusy" | "language"> & CallOptions = {}): Promise<Session> {
+    const { id = this.newId(), confirmPlan, onBusy, language } = o;
+    const signal = until(this.signal, o);
+    const body = { session_id: id, confirm_plan: confirmPlan, on_busy: onBusy, language };
+    const request = { method: "POST", body, signal };
+    await this.http.persist(() => this.http.json<SessionName>("/api/v1/sessions", request), signal);
+    return this.open(id);
   }
 
   /** Restores an exported session, here or on another installation with the same key. */

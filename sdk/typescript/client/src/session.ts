@@ -1,4 +1,5 @@
 import { closedError, WaggleError } from "./errors.js";
+import type { Accepted } from "./generated/api.js";
 import type { CanonicalEvent, Step } from "./generated/events.js";
 import { away, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
@@ -53,15 +54,9 @@ export interface FilePart {
   name?: string;
 }
 
-/** A file as a part of a message in AG-UI. */
-function part(f: FilePart): object {
-  const kind = f.type.split("/")[0] ?? "";
-  const value = btoa(Array.from(f.data, (b) => String.fromCharCode(b)).join(""));
-  return {
-    type: ["image", "audio", "video"].includes(kind) ? kind : "document",
-    source: { type: "data", mimeType: f.type, value },
-    ...(f.name === undefined ? {} : { metadata: { filename: f.name } }),
-  };
+/** A file as the HTTP API takes it. */
+function fileOf(f: FilePart): object {
+  return { media_type: f.type, name: f.name, data: btoa(Array.from(f.data, (b) => String.fromCharCode(b)).join("")) };
 }
 
 /** A summary of a session and its runs. */
@@ -81,8 +76,6 @@ const maxWaiting = 1024;
 export class Session extends Watched {
   private readonly runs = new Map<string, Run>();
   private readonly byRun = new Map<string, Run>();
-  /** The runs of all messages that the reader has passed, by the ids of these. */
-  private readonly begun = new Map<string, string>();
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
   /** The decisions in the log on the questions that are being answered here. */
@@ -94,7 +87,7 @@ export class Session extends Watched {
   constructor(
     http: Http,
     id: string,
-    private readonly after: number,
+    after: number,
     private fresh: boolean,
     newId: () => string,
   ) {
@@ -103,39 +96,36 @@ export class Session extends Watched {
 
   /** Sends a message. Without a connection it waits for one. */
   send(text: string, o: SendOptions = {}): Run {
-    const { mode, agent, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds, language } = o;
-    const path = agent === undefined ? "/agui" : `/agui/agents/${encodeURIComponent(agent)}`;
+    const { mode, agent, confirmPlan, onBusy = "enqueue", budget, maxConcurrent, timeoutSeconds, context, language } = o;
     const run = this.begin(o.id ?? this.newId());
-    const tools = Object.entries(o.tools ?? {});
     if (o.tools) this.offers.set(run, o.tools);
+    const tools = Object.entries(o.tools ?? {});
     const body = {
-      threadId: this.id,
-      runId: run.id,
-      protocolVersion: "1.0",
-      messages: [{ id: run.id, role: "user", content: o.files?.length ? [{ type: "text", text }, ...o.files.map(part)] : text }],
-      tools: tools.map(([name, t]) => ({ name, description: t.description, parameters: t.schema ?? { type: "object" } })),
-      context: o.context ?? [],
-      forwardedProps: { waggle: { mode, confirmPlan, onBusy, budget, maxConcurrent, timeoutSeconds, language } },
+      id: run.id,
+      content: text,
+      create_session: true,
+      mode,
+      agent,
+      confirm_plan: confirmPlan,
+      on_busy: onBusy,
+      budget,
+      max_concurrent: maxConcurrent,
+      timeout_seconds: timeoutSeconds,
+      language,
+      context,
+      tools: tools.map(([name, t]) => ({ name, description: t.description, input_schema: t.schema ?? { type: "object" } })),
+      files: o.files?.map(fileOf),
     };
-    const signal = until(this.signal, o);
-    this.enqueue(
-      run,
-      async () => {
-        const answer = await this.http.request(path, { method: "POST", body, signal }).catch(ofOptions);
-        void answer.body?.cancel().catch(() => {}); // the log says the rest
-      },
-      signal,
-    );
+    this.enqueue(run, body, until(this.signal, o));
     return run;
   }
 
-  /** Has steps carried out without planning, in a session that has had a message. An `id` consists of letters, digits, `-` and `_`. */
+  /** Has steps carried out without planning. */
   solve(steps: Step[], o: Pick<SendOptions, "maxConcurrent" | "timeoutSeconds" | "id"> & CallOptions = {}): Run {
     const { id = this.newId(), maxConcurrent, timeoutSeconds } = o;
     const run = this.begin(id);
-    const signal = until(this.signal, o);
-    const body = { id, mode: "steps", steps, max_concurrent: maxConcurrent, timeout_seconds: timeoutSeconds };
-    this.enqueue(run, () => this.http.json<void>(`${this.path}/messages`, { method: "POST", body, signal }), signal);
+    const body = { id, create_session: true, mode: "steps", steps, max_concurrent: maxConcurrent, timeout_seconds: timeoutSeconds };
+    this.enqueue(run, body, until(this.signal, o));
     return run;
   }
 
@@ -143,57 +133,49 @@ export class Session extends Watched {
   private begin(id: string): Run {
     const known = this.runs.get(id);
     if (known) return known;
-    const run = new Run(id, (reason) => this.cancelRun(id, reason));
+    const run: Run = new Run(id, (reason) => this.cancelRun(run, reason));
     this.runs.set(id, run);
     return run;
   }
 
-  private enqueue(run: Run, attempt: () => Promise<void>, signal = this.signal): void {
+  private enqueue(run: Run, body: object, signal: AbortSignal): void {
     if (this.signal.aborted || this.waiting >= maxWaiting) {
       this.runs.delete(run.id);
       run.broken(this.signal.aborted ? closedError() : new WaggleError("QUEUE_FULL", "too many messages wait for the server"));
       return;
     }
+    const attempt = () => this.http.json<Accepted>(`${this.path}/messages`, { method: "POST", body, signal });
     this.waiting++;
     this.queue = this.queue.then(async () => {
       try {
-        await this.http.persist(() => attempt().catch((e) => this.failing(e)), signal);
-        run.taken();
+        const accepted = await this.http.persist(() => attempt().catch((e) => this.failing(e)), signal);
         this.fresh = false;
-        if (this.begun.has(run.id) || this.after > 0) await this.recall(run);
+        run.runId = accepted.run_id;
+        run.taken();
+        await this.join(run, accepted);
         this.read();
       } catch (error) {
         this.runs.delete(run.id);
-        run.broken(this.signal.aborted ? closedError() : error);
+        run.broken(this.signal.aborted ? closedError() : ofOptions(error));
       } finally {
         this.waiting--;
       }
     });
   }
 
-  /** Hands a run its events before the place of the reader: its message was sent before, here or by another process. */
-  private async recall(run: Run): Promise<void> {
-    if (this.runs.get(run.id) !== run || run.runId !== undefined) return;
-    const log = new Log(this.http, this.signal, "session", this.id);
-    const runId = this.begun.get(run.id) ?? (await this.find(log, run.id));
-    while (runId !== undefined) {
+  /** Follows a run. The reader may have passed its events: then its message was sent before, here or by another process. */
+  private async join(run: Run, { run_id: runId = "", seq = 0 }: Accepted): Promise<void> {
+    if (this.runs.get(run.id) !== run || this.byRun.has(runId)) return; // the reader has met its message since then
+    while (this.seq >= seq) {
       const at = this.seq;
       const events: CanonicalEvent[] = [];
-      for await (const e of log.events({ run: runId })) events.push(e);
+      for await (const e of new Log(this.http, this.signal, "session", this.id).events({ run: runId })) events.push(e);
       if (this.seq !== at) continue; // the reader has passed events since then
-      run.runId = runId;
       this.byRun.set(runId, run);
       for (const e of events) if (e.sequence <= at) this.hand(run, e);
       return;
     }
-  }
-
-  /** The run of a message before the place with which the session was opened. */
-  private async find(log: Log, message: string): Promise<string | undefined> {
-    for await (const e of log.events({ before: this.after + 1, types: ["message.received"] })) {
-      if (e.type === "message.received" && sentAs(e.data) === message) return e.data.run_id;
-    }
-    return undefined;
+    this.byRun.set(runId, run);
   }
 
   /** Hands an event to its run. */
@@ -257,10 +239,10 @@ export class Session extends Watched {
     await this.persist("POST", "/cancel", o);
   }
 
-  private async cancelRun(runId: string, reason?: string): Promise<void> {
-    const path = `/agui/threads/${encodeURIComponent(this.id)}/cancel`;
-    const body = { runId, reason };
-    await this.http.persist(() => this.http.request(path, { method: "POST", body, signal: this.signal }), this.signal);
+  private async cancelRun(run: Run, reason?: string): Promise<void> {
+    await run.accepted;
+    const request = { method: "POST", body: { run_id: run.runId, reason }, signal: this.signal };
+    await this.http.persist(() => this.http.json(`${this.path}/cancel`, request), this.signal);
   }
 
   /** Stops one step of the run that is on. */
@@ -327,9 +309,7 @@ export class Session extends Watched {
     const d = e.data as { message_id?: string; run_id?: string };
     let run = d.run_id === undefined ? undefined : this.byRun.get(d.run_id);
     if (e.type === "message.received") {
-      const sent = sentAs(e.data);
-      run = this.runs.get(sent);
-      this.begun.set(sent, e.data.run_id);
+      run = this.runs.get(e.data.message_id);
       if (run) {
         run.runId = e.data.run_id;
         this.byRun.set(e.data.run_id, run);
@@ -349,18 +329,11 @@ export class Session extends Watched {
   }
 }
 
-/** The id under which a message was sent. */
-function sentAs(received: { message_id: string; extra?: unknown }): string {
-  return (received.extra as { agui?: { run_id?: string } } | undefined)?.agui?.run_id ?? received.message_id;
-}
-
-/** Names the options of `send` in an error as the program does. */
-function ofOptions(error: unknown): never {
-  if (error instanceof WaggleError && error.field?.startsWith("forwardedProps.waggle")) {
-    const plain = (text: string) => text.replace(/forwardedProps\.waggle(\.?)/, (_, member) => (member ? "" : "options"));
-    throw new WaggleError(error.code, plain(error.message), { status: error.status, field: plain(error.field), detail: error.detail });
-  }
-  throw error;
+/** Names a refused option of `send` as the program does. */
+function ofOptions(error: unknown): unknown {
+  if (!(error instanceof WaggleError) || !error.field?.includes("_")) return error;
+  const own = (text: string) => text.replaceAll(error.field as string, (name) => name.replace(/_([a-z])/g, (_, c: string) => c.toUpperCase()));
+  return new WaggleError(error.code, own(error.message), { status: error.status, field: own(error.field), detail: error.detail });
 }
 
 /** Waits for the end of a promise, which does not fail, or for the signal. */

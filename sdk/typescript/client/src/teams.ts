@@ -83,12 +83,18 @@ export class Teams {
     private readonly http: Http,
     private readonly open_: (id: string, after: number) => Team,
     private readonly signal: AbortSignal,
+    private readonly newId: () => string,
   ) {}
 
-  /** Makes a team of a definition, or of the name of one in the gateway's configuration. */
-  async create(definition: TeamDefinition | string, o: CallOptions = {}): Promise<Team> {
-    const body: Partial<NewTeam> = typeof definition === "string" ? { named: definition } : definition;
-    const view = await this.http.json<TeamView>("/api/v1/teams", { method: "POST", body, signal: until(this.signal, o) });
+  /**
+   * Makes a team of a definition, or of the name of one in the gateway's configuration. It is made once, however often the
+   * request is sent; sent again with the same `id`, the request returns the same team.
+   */
+  async create(definition: TeamDefinition | string, o: { id?: string } & CallOptions = {}): Promise<Team> {
+    const of: Partial<NewTeam> = typeof definition === "string" ? { named: definition } : definition;
+    const signal = until(this.signal, o);
+    const request = { method: "POST", body: { ...of, id: o.id ?? this.newId() }, signal };
+    const view = await this.http.persist(() => this.http.json<TeamView>("/api/v1/teams", request), signal);
     return this.open(view.team_id);
   }
 

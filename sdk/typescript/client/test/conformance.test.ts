@@ -121,6 +121,7 @@ class Program {
       ...(s.mode ? { mode: s.mode } : {}),
       ...(s.confirm ? { confirmPlan: true } : {}),
       ...(s.agent ? { agent: s.agent } : {}),
+      ...(s.attach ? { files: [{ type: "text/plain", name: "note.txt", data: new TextEncoder().encode(s.attach) }] } : {}),
       ...(s.timeout_ms ? { timeoutMs: s.timeout_ms } : {}),
     });
     this.runs.set(s.run ?? "", run);
@@ -151,6 +152,12 @@ class Program {
         return this.read(s);
       case "send":
         return this.send(s);
+      case "create_session": {
+        const wants = { ...(s.id ? { id: s.id } : {}), ...(s.mode ? { onBusy: s.mode as "reject" } : {}) };
+        const session = await this.client.sessions.create({ ...wants, ...o });
+        this.sessions.set(s.session ?? "", session);
+        return { session: session.id };
+      }
       case "solve": {
         const steps = (s.steps ?? []).map((title, i) => ({ id: `step_${i + 1}`, title }));
         const run = this.session(s.session).solve(steps);
@@ -246,9 +253,10 @@ class Program {
         return {};
       case "create_team": {
         const definition = { name: s.team ?? "", coordinator: "Boss", members: [{ name: "Boss" }, { name: "Coder" }] };
-        const team = await this.client.teams.create(definition as never, o);
+        const before = this.made.get(s.team ?? "");
+        const team = await this.client.teams.create(definition as never, { ...o, ...(s.id ? { id: s.id } : {}) });
         this.made.set(s.team ?? "", team.id);
-        return { team: team.id };
+        return { team: team.id, same: team.id === before };
       }
       case "message_team":
         await this.team(s).message(s.text ?? "", { ...o, ...(s.id ? { id: s.id } : {}) });

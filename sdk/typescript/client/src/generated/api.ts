@@ -19,6 +19,7 @@ export type ApiDocument =
   | CancelSession
   | CancelTask
   | ClientList
+  | ClientTool
   | Colleague
   | Connection
   | ConnectionList
@@ -30,6 +31,7 @@ export type ApiDocument =
   | EventFrames
   | EventPage
   | Exported
+  | Fact
   | Finding
   | FramePage
   | ImportReply
@@ -40,6 +42,7 @@ export type ApiDocument =
   | Me
   | MemberDefinition
   | MemberView
+  | MessageFile
   | ModelStatus
   | ModelTrial
   | NATSServer1
@@ -156,9 +159,25 @@ export type NewMessage = RunOptions &
     agent?: string;
     content?: string;
     /**
+     * for the model, before the message
+     */
+    context?: Fact[];
+    /**
+     * create the session under this id if it does not exist
+     */
+    create_session?: boolean;
+    /**
+     * 128 KiB together, of which 64 KiB may be text
+     */
+    files?: MessageFile[];
+    /**
      * the client's id for it: a repeat has the same and gets the same response
      */
     id?: string;
+    /**
+     * of texts for people, like en_US, in a session that the message creates
+     */
+    language?: string;
     /**
      * absent or chat, plan, steps
      */
@@ -167,6 +186,10 @@ export type NewMessage = RunOptions &
      * mode steps: the steps to solve
      */
     steps?: Step[];
+    /**
+     * tools that the client carries out: the model may call them
+     */
+    tools?: ClientTool[];
   };
 /**
  * NewPlan is the optional body of a request for another plan.
@@ -185,6 +208,10 @@ export type NewPlan = RunOptions & {
  * NewTeam is a definition of a team, or the name of one in the configuration.
  */
 export type NewTeam = TeamDefinition & {
+  /**
+   * the client's id for the request: a repeat has the same and gets the same team
+   */
+  id?: string;
   /**
    * instead of a definition
    */
@@ -912,6 +939,20 @@ export interface ClientList {
   next?: string;
 }
 /**
+ * ClientTool is a tool that the client carries out: the model may call it, and a call waits for the client's answer.
+ */
+export interface ClientTool {
+  description?: string;
+  /**
+   * a JSON Schema of an object; absent = any
+   */
+  input_schema?: unknown;
+  /**
+   * [A-Za-z0-9_-]{1,64}
+   */
+  name: string;
+}
+/**
  * Colleague is another member of an agent's team.
  */
 export interface Colleague {
@@ -1132,6 +1173,13 @@ export interface Exported {
    * planning, confirmation, solving, aggregation, idle
    */
   stage: string;
+}
+/**
+ * Fact is what a client tells the model in addition to a message.
+ */
+export interface Fact {
+  description: string;
+  value: string;
 }
 /**
  * Finding is the result of a check.
@@ -1380,6 +1428,20 @@ export interface MemberView {
   status: string;
 }
 /**
+ * MessageFile is a file that a message brings along. Models see PNG, JPEG, GIF and WebP, and read text; files of other types are stored for people and agents only.
+ */
+export interface MessageFile {
+  /**
+   * the contents in base64
+   */
+  data: string;
+  /**
+   * such as image/png
+   */
+  media_type: string;
+  name?: string;
+}
+/**
  * ModelStatus is a model of the workers.
  */
 export interface ModelStatus {
@@ -1521,7 +1583,7 @@ export interface Step {
   title: string;
 }
 /**
- * NewSession holds the preferences of a session that its first message opens. All are optional.
+ * NewSession asks for a session. All members are optional.
  */
 export interface NewSession {
   /**
@@ -1536,6 +1598,7 @@ export interface NewSession {
    * reject, enqueue, interrupt
    */
   on_busy?: string;
+  session_id?: string;
 }
 /**
  * NewTask is a task for an agent of the swarm, which is named by its id, its name or its capabilities.
@@ -2289,7 +2352,7 @@ export interface SessionSummary {
   updated_at: string;
 }
 /**
- * SessionName is the id of a new session. Nothing is stored of it before its first message.
+ * SessionName is the id of a session.
  */
 export interface SessionName {
   session_id: string;
