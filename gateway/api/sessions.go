@@ -31,6 +31,8 @@ type sessions struct{ *parts }
 const (
 	// maxHistory bounds the events of an exported state.
 	maxHistory = 1000
+	// maxSessionID bounds the ids that clients choose, in bytes.
+	maxSessionID = 1024
 	// maxImport bounds the body of an import: as large as a client's frame may be, which brings the same states.
 	maxImport = 256 << 10
 )
@@ -144,15 +146,22 @@ func created(session id.Entity) respond.Created {
 
 // mine returns the log of the session of an id that the client has chosen. It may have no events.
 func (s sessions) mine(r *http.Request, who *edge.Client, name string) (subject.Log, error) {
-	entity, err := id.ParseEntity(name)
-	if err != nil || id.Hashed(entity) {
-		return subject.Log{}, fault.Newf(fault.InvalidField, "The id of a session must have 1 to 128 letters, digits, _ and -, and not begin with h_.").At("session_id").Wrap(err)
+	if len(name) > maxSessionID {
+		return subject.Log{}, fault.Newf(fault.InvalidField, "The id of a session must have at most %d bytes.", maxSessionID).At("session_id")
 	}
-	log, err := owned(who, id.KindSession, entity)
+	log, err := owned(who, id.KindSession, sessionOf(name))
 	if err != nil {
 		return log, err
 	}
 	return log, who.Sees(r.Context(), log, fault.New(fault.SessionExists).At("session_id"))
+}
+
+// sessionOf returns the session with an id. An id that is no token stands for one, as a thread of AG-UI does.
+func sessionOf(name string) id.Entity {
+	if entity, err := id.ParseEntity(name); err == nil {
+		return entity
+	}
+	return id.EntityFromExternal(name)
 }
 
 // create makes the session of a log that has no events. One that exists stays as it is, and has the preferences that are asked for.
@@ -417,11 +426,7 @@ func (s sessions) exists(r *http.Request, log subject.Log) error {
 
 // log returns the log that the request names, if the principal sees it. Another one does not exist.
 func (s sessions) log(r *http.Request, who *edge.Client) (subject.Log, error) {
-	entity, err := id.ParseEntity(r.PathValue("id"))
-	if err != nil {
-		return subject.Log{}, fault.New(fault.SessionNotFound).Wrap(err)
-	}
-	log, err := owned(who, id.KindSession, entity)
+	log, err := owned(who, id.KindSession, sessionOf(r.PathValue("id")))
 	if err != nil {
 		return log, err
 	}

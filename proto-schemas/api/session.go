@@ -163,15 +163,13 @@ type EventPage struct {
 
 // NewSession asks for a session. All members are optional.
 type NewSession struct {
-	// SessionID is the client's id for the session, of at most 128 letters, digits, _ and -: the session is created at once, and a repeat
-	// gets the same response. Absent: the server chooses the id, and the first message creates the session.
-	SessionID   string `json:"session_id,omitempty"`
+	SessionID   string `json:"session_id,omitempty"`   // the client's, at most 1024 bytes: creates the session at once, and a repeat has the same response; absent = a new id, and the first message creates the session
 	Language    string `json:"language,omitempty"`     // of texts for people, like en_US
 	ConfirmPlan *bool  `json:"confirm_plan,omitempty"` // people confirm plans
 	OnBusy      string `json:"on_busy,omitempty"`      // reject, enqueue, interrupt
 }
 
-// SessionName is the id of a session.
+// SessionName is the id of a session. A token stands for an id of the client's that has other characters than letters, digits, _ and -.
 type SessionName struct {
 	SessionID string `json:"session_id"`
 }

@@ -240,7 +240,7 @@ class Sessions:
     ) -> Session:
         """Create a session at once, with preferences for all its messages. A repeat with the same id returns the same session.
 
-        id: at most 128 letters, digits, - and _. Raises SessionExistsError if it belongs to another session. Default: a new one.
+        Raises SessionExistsError if the id belongs to another session. Default: a new id.
         """
         body = given(
             session_id=id or self._client._new_id(), confirm_plan=confirm_plan, on_busy=on_busy, language=language

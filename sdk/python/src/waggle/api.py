@@ -715,6 +715,7 @@ class NewSession(TypedDict, total=False):
     """NewSession asks for a session. All members are optional."""
 
     session_id: str
+    """the client's, at most 1024 bytes: creates the session at once, and a repeat has the same response; absent = a new id, and the first message creates the session"""
     language: str
     """of texts for people, like en_US"""
     confirm_plan: bool
@@ -1282,7 +1283,7 @@ class SessionList(_SessionListRequired, total=False):
 
 
 class SessionName(TypedDict):
-    """SessionName is the id of a session."""
+    """SessionName is the id of a session. A token stands for an id of the client's that has other characters than letters, digits, _ and -."""
 
     session_id: str
 

@@ -221,15 +221,15 @@ export class Sessions {
 
   /**
    * Creates a session at once, with preferences for all its messages. A repeat with the same `id` returns the same session; rejects
-   * with `SESSION_EXISTS` if the id belongs to another one. An id has at most 128 letters, digits, `-` and `_`. Default: a new one.
+   * with `SESSION_EXISTS` if the id belongs to another one. Default: a new one.
    */
   async create(o: { id?: string } & Pick<SendOptions, "confirmPlan" | "onBusy" | "language"> & CallOptions = {}): Promise<Session> {
     const { id = this.newId(), confirmPlan, onBusy, language } = o;
     const signal = until(this.signal, o);
     const body = { session_id: id, confirm_plan: confirmPlan, on_busy: onBusy, language };
     const request = { method: "POST", body, signal };
-    await this.http.persist(() => this.http.json<SessionName>("/api/v1/sessions", request), signal);
-    return this.open(id);
+    const made = await this.http.persist(() => this.http.json<SessionName>("/api/v1/sessions", request), signal);
+    return this.open(made.session_id);
   }
 
   /** Restores an exported session, here or on another installation with the same key. */

@@ -332,7 +332,8 @@ export class Session extends Watched {
 /** Names a refused option of `send` as the program does. */
 function ofOptions(error: unknown): unknown {
   if (!(error instanceof WaggleError) || !error.field?.includes("_")) return error;
-  const own = (text: string) => text.replaceAll(error.field as string, (name) => name.replace(/_([a-z])/g, (_, c: string) => c.toUpperCase()));
+  const own = (text: string) =>
+    text.replaceAll(error.field as string, (name) => name.replace(/_([a-z])/g, (_, c: string) => c.toUpperCase()));
   return new WaggleError(error.code, own(error.message), { status: error.status, field: own(error.field), detail: error.detail });
 }
 

@@ -1598,6 +1598,9 @@ export interface NewSession {
    * reject, enqueue, interrupt
    */
   on_busy?: string;
+  /**
+   * the client's, at most 1024 bytes: creates the session at once, and a repeat has the same response; absent = a new id, and the first message creates the session
+   */
   session_id?: string;
 }
 /**
@@ -2352,7 +2355,7 @@ export interface SessionSummary {
   updated_at: string;
 }
 /**
- * SessionName is the id of a session.
+ * SessionName is the id of a session. A token stands for an id of the client's that has other characters than letters, digits, _ and -.
  */
 export interface SessionName {
   session_id: string;
