@@ -55,7 +55,7 @@ var layers = []layer{
 	{path: "gateway/internal/torn", only: []string{"proto-schemas", "gateway/internal/torn"}, why: "it is shared by codecs, and as pure"},
 	{path: "gateway/dialect", forbidden: []string{"gateway"}, allowed: []string{"gateway/dialect", "gateway/narrate"}, why: "a dialect knows no connection"},
 	{path: "gateway/answer", forbidden: []string{"gateway", "internal"}, allowed: []string{"gateway/answer"}, why: "an answer knows its fault only"},
-	{path: "gateway/api", forbidden: []string{"gateway"}, allowed: []string{"gateway/api", "gateway/edge", "gateway/answer", "gateway/snapshot", "gateway/stream", "gateway/transport!", "gateway/dialect!"}, why: "the HTTP API knows no other protocol"},
+	{path: "gateway/api", forbidden: []string{"gateway"}, allowed: []string{"gateway/api", "gateway/content", "gateway/internal/strict", "gateway/edge", "gateway/answer", "gateway/snapshot", "gateway/stream", "gateway/transport!", "gateway/dialect!"}, why: "the HTTP API knows no other protocol"},
 	{path: "gateway/edge", forbidden: []string{"gateway"}, allowed: []string{"gateway/edge", "gateway/answer", "gateway/stream", "gateway/transport!", "gateway/dialect!"}, why: "a client knows no protocol"},
 	{path: "gateway/snapshot", only: []string{"proto-schemas", "gateway/snapshot"}, why: "the fold that viewers see is pure"},
 	{path: "gateway/arrival", forbidden: []string{"gateway"}, allowed: []string{"gateway/arrival", "gateway/admission", "gateway/answer"}, why: "arrival comes before transport and dialect"},

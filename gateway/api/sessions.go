@@ -156,7 +156,7 @@ func (s sessions) mine(r *http.Request, who *edge.Client, name string) (subject.
 	return log, who.Sees(r.Context(), log, fault.New(fault.SessionExists).At("session_id"))
 }
 
-// sessionOf returns the session with an id. An id that is no token stands for one, as a thread of AG-UI does.
+// sessionOf returns the session with an id. A token stands for an id with other characters, as in AG-UI.
 func sessionOf(name string) id.Entity {
 	if entity, err := id.ParseEntity(name); err == nil {
 		return entity

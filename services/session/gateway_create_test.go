@@ -15,7 +15,7 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// TestASessionIsCreatedUnderAnIDOfTheClient, once. It keeps its preferences, and nobody else gets it.
+// TestASessionIsCreatedUnderAnIDOfTheClient, once. It keeps its preferences, and is refused to others.
 func TestASessionIsCreatedUnderAnIDOfTheClient(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
