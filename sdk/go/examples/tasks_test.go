@@ -111,7 +111,8 @@ func cancel(ctx context.Context, w *waggle.Client, out io.Writer) error {
 
 func team(ctx context.Context, w *waggle.Client, out io.Writer) error {
 	members := []event.MemberDefinition{{Name: "Boss"}, {Name: "Coder"}}
-	team, err := w.CreateTeam(ctx, waggle.TeamDefinition{Name: "site", Coordinator: "Boss", Members: members})
+	site := waggle.TeamDefinition{Name: "site", Coordinator: "Boss", Members: members}
+	team, err := w.CreateTeam(ctx, api.NewTeam{TeamDefinition: site})
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func team(ctx context.Context, w *waggle.Client, out io.Writer) error {
 		}
 		if own.Type == event.RunCompleted {
 			_, _ = fmt.Fprintf(out, "%s: %s\n", d.MemberName, own.Data)
-			return w.CloseTeam(ctx, team.TeamID)
+			return w.DeleteTeam(ctx, team.TeamID)
 		}
 	}
 	return nil
