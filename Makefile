@@ -3,7 +3,7 @@
 GO       ?= go
 MODULES  := $(shell $(GO) list -m -f '{{.Dir}}')
 # Modules outside of the workspace: no other module shall inherit their dependencies.
-OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/e2e/containers $(CURDIR)/deploy/observability
+OUTSIDE  := $(CURDIR)/e2e/kube $(CURDIR)/e2e/containers $(CURDIR)/deploy/observability $(CURDIR)/deploy/release
 # make supply builds the binaries anew: it runs if dependencies changed.
 UNIT     := $(filter-out %/e2e %/deploy/supply %/e2e/lab,$(MODULES))
 CACHE    := $(CURDIR)/.cache
@@ -58,7 +58,7 @@ ifdef LOCAL
 BASE     ?= scratch
 endif
 
-.PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities
+.PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities release release-test
 .PHONY: helm helm-files helm-golden kube
 .PHONY: help build run check test race changes supply test-all steady natsd mutants lint lint-changed fmt generate verify e2e packages typescript python console soak chaos attack growth speed profiles streams simulate bench clean
 
@@ -210,6 +210,14 @@ images-check: ## build the binaries of the images twice: the bytes have to be th
 
 sbom: ## write a CycloneDX SBOM of each binary of the images: bin/image/waggle.cdx.json
 	@scripts/images.sh sbom bin/image
+
+release: ## make every file of a release in dist/, and publish nothing (CHECK=1 makes it twice, compares the bytes, and installs and runs each file; KEY=file signs)
+	@KEY='$(KEY)' PYTHON='$(PYTHON)' scripts/release.sh
+	@$(if $(CHECK),PYTHON='$(PYTHON)' scripts/release-check.sh)
+
+release-test: $(TESTSUM) ## test the tools of releases, and lint the workflows
+	@GOWORK=off $(TESTSUM) -out $(RESULTS)/release.json -dirs '$(CURDIR)/deploy/release' -- $(GO) test -json $(FRESH) ./...
+	@cd deploy/release && GOWORK=off GOFLAGS= $(GO) tool actionlint -shellcheck= -pyflakes= ../../.github/workflows/*.yml
 
 vulnerabilities: $(VULN) ## look for known vulnerabilities in what the binaries call (DB=file:///folder for a local database)
 	@for dir in $(MODULES); do \

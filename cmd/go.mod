@@ -22,8 +22,8 @@ require (
 	github.com/spf13/pflag v1.0.9
 	github.com/stretchr/testify v1.12.1
 	github.com/waggle-dev/waggle/console v0.0.0
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0
-	github.com/waggle-dev/waggle/sdk/go v0.0.0
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0
+	github.com/waggle-dev/waggle/sdk/go v0.1.0
 	github.com/yuin/goldmark v1.8.7
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v3 v3.0.5

@@ -15,8 +15,8 @@ require (
 	github.com/waggle-dev/waggle/cmd v0.0.0
 	github.com/waggle-dev/waggle/gateway v0.0.0
 	github.com/waggle-dev/waggle/internal v0.0.0
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0
-	github.com/waggle-dev/waggle/sdk/go v0.0.0
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0
+	github.com/waggle-dev/waggle/sdk/go v0.1.0
 	github.com/waggle-dev/waggle/services v0.0.0
 	golang.org/x/sync v0.24.0
 	pgregory.net/rapid v1.3.0

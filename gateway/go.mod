@@ -14,7 +14,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/stretchr/testify v1.12.1
 	github.com/waggle-dev/waggle/internal v0.0.0
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0
 	go.opentelemetry.io/otel/trace v1.47.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.60.0

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds static, reproducible binaries, and images of them.
-#   scripts/images.sh binaries [DIR]    only the binaries, into DIR
+#   scripts/images.sh binaries [DIR [PROGRAM...]]    only the binaries, into DIR
+#   scripts/images.sh context DIR       the files of every image besides its program, into DIR/root
 #   scripts/images.sh check             build the binaries twice, from two folders and
 #                                       without the build cache; they have to be equal
 #   scripts/images.sh sbom [DIR]        the binaries and a CycloneDX SBOM of each, into DIR
@@ -10,12 +11,14 @@
 # BASE     the base image; scratch needs no registry (default: the Dockerfile's)
 # TAG      tag of the images (default dev)
 # VERSION, COMMIT   what "waggle version" says
+# CERTS    root certificates of images without a base (default: this machine's)
 # CREATED  the time in labels and SBOMs (default: the commit's)
 set -eu
 cd "$(dirname "$0")/.."
 
 BASE=${BASE:-}
 TAG=${TAG:-dev}
+CERTS=${CERTS:-/etc/ssl/certs/ca-certificates.crt}
 VERSION=${VERSION:-$(git describe --tags --always 2>/dev/null || echo devel)}
 COMMIT=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
 CREATED=${CREATED:-$(TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || true)}
@@ -35,9 +38,12 @@ binary() (
 		-ldflags "-s -w -buildid= -X main.version=$VERSION -X main.commit=$COMMIT" -o "$dir/$4" "$3"
 )
 
+# binaries DIR [PROGRAM...]: GOOS and GOARCH name another platform.
 binaries() {
-	binary "$1" cmd ./waggle waggle
-	binary "$1" cmd ./nats-server nats-server
+	into=$1
+	shift
+	[ $# -gt 0 ] || set -- waggle nats-server
+	for name in "$@"; do binary "$into" cmd "./$name" "$name"; done
 }
 
 # sbom DIR: equal commits give equal files.
@@ -140,12 +146,12 @@ build_otel() {
 
 # The files of every image besides its program: mount points for volumes, writable for the user
 # of the container, and root certificates if the base lacks them.
-root() {
-	rm -rf "$context/root"
-	mkdir -p "$context/root/data" "$context/root/workspace" "$context/root/tmp" "$context/root/prometheus" "$context/root/etc/ssl/certs"
-	chmod 1777 "$context/root/data" "$context/root/workspace" "$context/root/tmp" "$context/root/prometheus"
-	if [ "$BASE" = scratch ] && [ -f /etc/ssl/certs/ca-certificates.crt ]; then
-		cp /etc/ssl/certs/ca-certificates.crt "$context/root/etc/ssl/certs/"
+root() { # root DIR
+	rm -rf "$1"
+	mkdir -p "$1/data" "$1/workspace" "$1/tmp" "$1/prometheus" "$1/etc/ssl/certs"
+	chmod 1777 "$1/data" "$1/workspace" "$1/tmp" "$1/prometheus"
+	if [ "$BASE" = scratch ] && [ -f "$CERTS" ]; then
+		cp "$CERTS" "$1/etc/ssl/certs/ca-certificates.crt"
 	fi
 }
 
@@ -160,14 +166,15 @@ image() {
 }
 
 case "${1:-}" in
-binaries) binaries "${2:-bin}" && exit ;;
+binaries) shift && binaries "${@:-bin}" && exit ;;
+context) BASE=scratch && root "$2/root" && exit ;;
 sbom) sbom "${2:-bin/image}" && exit ;;
 check) check && exit ;;
 esac
 
 [ $# -gt 0 ] || set -- waggle nats
 mkdir -p "$context"
-root
+root "$context/root"
 for target in "$@"; do
 	case "$target" in
 	waggle)

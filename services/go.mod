@@ -18,7 +18,7 @@ require (
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/waggle-dev/waggle/gateway v0.0.0
 	github.com/waggle-dev/waggle/internal v0.0.0
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0

@@ -4,6 +4,7 @@
 //
 //	supply sbom -version V -time T BINARY   write the SBOM of a binary to stdout
 //	supply page FILE                        write the page of the modules
+//	supply notices FILE                     write the licences that a copy of the programs comes with
 //
 // It has to run in this folder.
 package main

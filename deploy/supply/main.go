@@ -17,7 +17,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("want sbom or page")
+		return errors.New("want sbom, page or notices")
 	}
 	modules, err := shipped(ctx)
 	if err != nil {
@@ -35,16 +35,21 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return encode(os.Stdout, bom)
-	case "page":
+	case "page", "notices":
 		if err := flags.Parse(args[1:]); err != nil {
 			return fmt.Errorf("parse flags: %w", err)
 		}
-		text, err := page(modules)
+		var text string
+		if args[0] == "page" {
+			text, err = page(modules)
+		} else {
+			text, err = notices(ctx, modules)
+		}
 		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(flags.Arg(0), []byte(text), 0o644); err != nil { //nolint:gosec // documentation is public
-			return fmt.Errorf("write page: %w", err)
+			return fmt.Errorf("write %s: %w", args[0], err)
 		}
 		return nil
 	}

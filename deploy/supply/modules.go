@@ -19,34 +19,43 @@ import (
 // own begins the paths of Waggle's modules, which the licence of the repository covers.
 const own = "github.com/waggle-dev/waggle/"
 
-// Module is a module of which the programs of the images contain packages.
+// Module is a module of which the programs of releases contain packages.
 type Module struct {
 	Path, Version string
 	Dir           string   // its sources
 	Licences      []string // SPDX identifiers, sorted
 }
 
-// shipped returns the modules of the images' programs, sorted by path. The build of the
-// images sets the same environment (scripts/images.sh).
-func shipped(ctx context.Context) ([]Module, error) {
+// imported adds the modules of the programs for an operating system.
+func imported(ctx context.Context, system string, found map[string]Module) error {
 	c := exec.CommandContext(ctx, "go", "list", "-deps", "-tags", "grpcnotrace", "-json=Module", "./waggle", "./nats-server")
 	c.Dir = "../../cmd"
-	c.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	c.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+system, "GOARCH=amd64")
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list modules: %w", err)
+		return fmt.Errorf("list modules: %w", err)
 	}
-	found := map[string]Module{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct{ Module *Module }
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return nil
 		} else if err != nil {
-			return nil, fmt.Errorf("decode package: %w", err)
+			return fmt.Errorf("decode package: %w", err)
 		}
 		if p.Module != nil {
 			found[p.Module.Path] = *p.Module
+		}
+	}
+}
+
+// shipped returns the modules of the programs of releases, sorted by path. Their build sets the same environment
+// (scripts/images.sh).
+func shipped(ctx context.Context) ([]Module, error) {
+	found := map[string]Module{}
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		if err := imported(ctx, system, found); err != nil {
+			return nil, err
 		}
 	}
 	classify, err := licence.Classifier()

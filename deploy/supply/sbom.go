@@ -61,7 +61,7 @@ func sbom(file, version, built string, modules []Module) (*cdx.BOM, error) {
 func library(m *debug.Module, version string, modules []Module) (cdx.Component, error) {
 	i := slices.IndexFunc(modules, func(k Module) bool { return k.Path == m.Path })
 	if i < 0 {
-		return cdx.Component{}, fmt.Errorf("%s is in the binary and not in the packages of the images' programs", m.Path)
+		return cdx.Component{}, fmt.Errorf("%s is in the binary and not in the packages of releases", m.Path)
 	}
 	if strings.HasPrefix(m.Path, own) {
 		return component(m.Path, version, modules[i].Licences), nil

@@ -10,7 +10,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/testcontainers/testcontainers-go v0.44.0
 	github.com/waggle-dev/waggle/e2e v0.0.0
-	github.com/waggle-dev/waggle/sdk/go v0.0.0
+	github.com/waggle-dev/waggle/sdk/go v0.1.0
 	golang.org/x/sync v0.24.0
 )
 
@@ -60,7 +60,7 @@ require (
 	github.com/tklauser/numcpus v0.12.0 // indirect
 	github.com/waggle-dev/waggle/gateway v0.0.0 // indirect
 	github.com/waggle-dev/waggle/internal v0.0.0 // indirect
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0 // indirect
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0 // indirect
 	github.com/yusufpapurcu/wmi v1.2.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.71.0 // indirect

@@ -9,7 +9,7 @@ require (
 	github.com/waggle-dev/waggle/cmd v0.0.0
 	github.com/waggle-dev/waggle/e2e v0.0.0
 	github.com/waggle-dev/waggle/internal v0.0.0
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0
 	github.com/waggle-dev/waggle/services v0.0.0
 	golang.org/x/sync v0.24.0
 	pgregory.net/rapid v1.3.0
@@ -64,7 +64,7 @@ require (
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/tmaxmax/go-sse v0.11.0 // indirect
 	github.com/waggle-dev/waggle/gateway v0.0.0 // indirect
-	github.com/waggle-dev/waggle/sdk/go v0.0.0 // indirect
+	github.com/waggle-dev/waggle/sdk/go v0.1.0 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/bridges/prometheus v0.72.0 // indirect

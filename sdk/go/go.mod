@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/stretchr/testify v1.12.1
-	github.com/waggle-dev/waggle/proto-schemas v0.0.0-00010101000000-000000000000
+	github.com/waggle-dev/waggle/proto-schemas v0.1.0
 	go.uber.org/goleak v1.3.0
 )
 

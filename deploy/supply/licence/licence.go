@@ -58,6 +58,32 @@ func Classifier() (func(dir string) ([]string, error), error) {
 	}, nil
 }
 
+// noticeFile matches the names of files that have to accompany a copy of a module.
+var noticeFile = regexp.MustCompile(`(?i)^notice([-._].*)?$`)
+
+// Texts returns the licences and notices of the module in a folder.
+func Texts(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("read module: %w", err)
+	}
+	var texts []string
+	for _, e := range entries {
+		if e.IsDir() || !licenceFile.MatchString(e.Name()) && !noticeFile.MatchString(e.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Clean(filepath.Join(dir, e.Name())))
+		if err != nil {
+			return "", fmt.Errorf("read licence: %w", err)
+		}
+		texts = append(texts, strings.TrimSpace(string(text)))
+	}
+	if len(texts) == 0 {
+		return "", errors.New("found no licence")
+	}
+	return strings.Join(texts, "\n\n"), nil
+}
+
 // allowed returns the licences, unless one of them may not ship.
 func allowed(licences []string) ([]string, error) {
 	if len(licences) == 0 {
