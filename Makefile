@@ -58,7 +58,7 @@ ifdef LOCAL
 BASE     ?= scratch
 endif
 
-.PHONY: up down logs observe backup restore images secrets compose-test images-check sbom vulnerabilities release release-test
+.PHONY: up down logs observe backup restore images secrets compose-test images-check images-scan sbom vulnerabilities release release-test
 .PHONY: helm helm-files helm-golden kube
 .PHONY: help build run check test race changes supply test-all steady natsd mutants lint lint-changed fmt generate verify e2e packages typescript python console soak chaos attack growth speed profiles streams simulate bench clean
 
@@ -223,6 +223,10 @@ vulnerabilities: $(VULN) ## look for known vulnerabilities in what the binaries 
 	@for dir in $(MODULES); do \
 		echo "govulncheck $${dir##*/}"; (cd $$dir && $(VULN) $(if $(DB),-db '$(DB)') ./...) || exit 1; \
 	done
+
+images-scan: $(VULN) ## look for known vulnerabilities in the programs of the images (DB=file:///folder for a local database)
+	@scripts/images.sh binaries $(CACHE)/scan
+	@for program in waggle nats-server; do echo "govulncheck $$program"; $(VULN) $(if $(DB),-db '$(DB)') -mode=binary $(CACHE)/scan/$$program || exit 1; done
 
 secrets: ## make the keys of the fleet that ./secrets does not have
 	@test -x .cache/image/waggle || $(MAKE) --no-print-directory images

@@ -125,9 +125,9 @@ serve() {
 }
 
 python_packages() {
-	for kind in "waggle_sdk-$version-py3-none-any.whl" "waggle_sdk-$version.tar.gz"; do
+	for kind in "$dist/waggle_sdk-$version-py3-none-any.whl" "$dist"/waggle[-_]sdk-"$version.tar.gz"; do
 		"$python" -m venv --system-site-packages "$work/venv-${kind##*.}"
-		"$work/venv-${kind##*.}/bin/pip" install -q --no-index --no-build-isolation --no-deps "$dist/$kind" >"$work/pip.log" 2>&1 || differs "$(cat "$work/pip.log")"
+		"$work/venv-${kind##*.}/bin/pip" install -q --no-index --no-build-isolation --no-deps "$kind" >"$work/pip.log" 2>&1 || differs "$(cat "$work/pip.log")"
 		(cd "$work" && says notes.md "$work/venv-${kind##*.}/bin/python" -c '
 import sys
 from waggle.sync import Waggle

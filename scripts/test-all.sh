@@ -46,11 +46,12 @@ part lint make lint
 part verify make verify
 part helm make helm
 part supply make supply
+part release make release-test
 part chaos make chaos
 part soak make soak
 part bench make bench
 
-.cache/bin/testsum "$out"/*.json .cache/test/{typescript,console,python,helm,supply}.json >"$out/sum.log" || failed+=(tests)
+.cache/bin/testsum "$out"/*.json .cache/test/{typescript,console,python,helm,supply,release}.json >"$out/sum.log" || failed+=(tests)
 grep -v '^ok ' "$out/sum.log" | sed '$d'
 ((${#failed[@]} == 0)) || echo "failed: ${failed[*]}"
 tail -n 1 "$out/sum.log"

@@ -77,8 +77,12 @@ func pushCmd(ctx context.Context, c *command, args []string) (err error) {
 		return fmt.Errorf("make folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := untar(c.Arg(0), dir); err != nil {
+	packed, err := os.ReadFile(c.Arg(0))
+	if err != nil {
 		return err
+	}
+	if err := untar(bytes.NewReader(packed), dir); err != nil {
+		return fmt.Errorf("unpack %s: %w", c.Arg(0), err)
 	}
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
@@ -120,28 +124,25 @@ func push(ref name.Reference, index v1.ImageIndex, options ...remote.Option) (v1
 	return digest, remote.Write(ref, image, options...)
 }
 
-// untar unpacks a layout.
-func untar(file, dir string) (err error) {
-	f, err := os.Open(filepath.Clean(file))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	t := tar.NewReader(f)
+// untar unpacks files and folders.
+func untar(from io.Reader, dir string) error {
+	t := tar.NewReader(from)
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("read %s: %w", file, err)
+			return fmt.Errorf("read archive: %w", err)
 		}
-		if !filepath.IsLocal(h.Name) {
-			return fmt.Errorf("%s contains the path %q", file, h.Name)
-		}
-		to := filepath.Join(dir, h.Name) //nolint:gosec // checked above
-		if h.FileInfo().IsDir() {
+		to := filepath.Join(dir, filepath.FromSlash(h.Name)) //nolint:gosec // checked below
+		switch {
+		case h.Typeflag == tar.TypeXGlobalHeader: // git's, with the commit
+			continue
+		case !filepath.IsLocal(h.Name):
+			return fmt.Errorf("the archive contains the path %q", h.Name)
+		case h.FileInfo().IsDir():
 			err = os.MkdirAll(to, 0o750)
-		} else {
+		default:
 			var content []byte
 			if content, err = io.ReadAll(t); err == nil {
 				err = os.WriteFile(to, content, 0o600)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -31,32 +33,22 @@ func modulesCmd(ctx context.Context, c *command, args []string) error {
 	if err != nil {
 		return err
 	}
-	root, err := filepath.Abs(c.root)
-	if err != nil {
-		return err
-	}
 	for _, dir := range imported {
 		m := module.Version{Path: path.Join("github.com/waggle-dev/waggle", dir), Version: "v" + version}
 		to := filepath.Join(*out, filepath.FromSlash(m.Path), "@v")
 		if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // a release is public
 			return err
 		}
-		var packed bytes.Buffer
-		if err := zip.CreateFromVCS(&packed, m, root, "HEAD", dir); err != nil {
-			return fmt.Errorf("pack %s: %w", m.Path, err)
-		}
-		show := exec.CommandContext(ctx, "git", "show", "HEAD:"+dir+"/go.mod") //nolint:gosec // dir is a constant
-		show.Dir = root
-		requirements, err := show.Output()
+		packed, requirements, err := c.pack(ctx, m, dir)
 		if err != nil {
-			return fmt.Errorf("read go.mod of %s: %w", dir, err)
+			return fmt.Errorf("pack %s: %w", m.Path, err)
 		}
 		info, err := json.Marshal(map[string]any{"Version": m.Version, "Time": at})
 		if err != nil {
 			return err
 		}
 		for name, content := range map[string][]byte{
-			m.Version + ".zip": packed.Bytes(), m.Version + ".mod": requirements, m.Version + ".info": info, "list": []byte(m.Version + "\n"),
+			m.Version + ".zip": packed, m.Version + ".mod": requirements, m.Version + ".info": info, "list": []byte(m.Version + "\n"),
 		} {
 			if err := publish(filepath.Join(to, name), content); err != nil {
 				return err
@@ -64,4 +56,39 @@ func modulesCmd(ctx context.Context, c *command, args []string) error {
 		}
 	}
 	return nil
+}
+
+// pack returns the zip file and the go.mod of a module of the commit. A module without a licence of its own has that of the
+// repository, as the go command does it.
+func (c *command) pack(ctx context.Context, m module.Version, dir string) (packed, requirements []byte, err error) {
+	sources, err := os.MkdirTemp("", "module")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(sources)) }()
+	archive := exec.CommandContext(ctx, "git", "-C", c.root, "archive", "HEAD:"+dir) //nolint:gosec // dir is a constant
+	var files bytes.Buffer
+	archive.Stdout, archive.Stderr = &files, os.Stderr
+	if err := archive.Run(); err != nil {
+		return nil, nil, fmt.Errorf("read the commit: %w", err)
+	}
+	if err := untar(&files, sources); err != nil {
+		return nil, nil, err
+	}
+	licence := filepath.Join(sources, "LICENSE")
+	if _, err := os.Stat(licence); errors.Is(err, fs.ErrNotExist) {
+		text, err := c.read("LICENSE")
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := publish(licence, text); err != nil {
+			return nil, nil, err
+		}
+	}
+	var b bytes.Buffer
+	if err := zip.CreateFromDir(&b, m, sources); err != nil {
+		return nil, nil, err
+	}
+	requirements, err = os.ReadFile(filepath.Join(sources, "go.mod")) //nolint:gosec // of our own commit
+	return b.Bytes(), requirements, err
 }

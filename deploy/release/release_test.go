@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -219,6 +220,26 @@ func TestTheChartIsPushedAsHelmReadsIt(t *testing.T) {
 	own, err := os.ReadFile(filepath.Join(dir, "chart.tgz"))
 	require.NoError(t, err)
 	require.Equal(t, own, packed)
+}
+
+func TestModulesAreThoseOfTheCommit(t *testing.T) {
+	dir := t.TempDir()
+	do(t, "modules", "-out", dir)
+	version := strings.TrimSpace(do(t, "version"))
+	for _, module := range []string{"proto-schemas", "sdk/go"} {
+		at := filepath.Join(dir, "github.com", "waggle-dev", "waggle", filepath.FromSlash(module), "@v")
+		list, err := os.ReadFile(filepath.Join(at, "list"))
+		require.NoError(t, err)
+		require.Equal(t, "v"+version+"\n", string(list))
+		r, err := zip.OpenReader(filepath.Join(at, "v"+version+".zip"))
+		require.NoError(t, err)
+		defer r.Close()
+		prefix := "github.com/waggle-dev/waggle/" + module + "@v" + version + "/"
+		for _, file := range []string{"LICENSE", "go.mod"} {
+			_, err := r.Open(prefix + file)
+			require.NoError(t, err)
+		}
+	}
 }
 
 func TestMinisignAcceptsTheSignature(t *testing.T) {
