@@ -41,13 +41,11 @@ elif [[ ! -f $key ]]; then
 fi
 
 echo 'programs'
-targets=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64)
+targets=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64)
 for target in "${targets[@]}"; do
-	system=${target%/*} arch=${target#*/} programs=(waggle) suffix=
-	[[ $system == linux ]] && programs+=(nats-server)
-	[[ $system == windows ]] && suffix=.exe
+	system=${target%/*} arch=${target#*/} programs=(waggle)
+	[[ $system == linux ]] && programs+=(nats-server) # of the images
 	GOOS=$system GOARCH=$arch scripts/images.sh binaries "$work/bin/$system-$arch" "${programs[@]}"
-	[[ -z $suffix ]] || mv "$work/bin/$system-$arch/waggle" "$work/bin/$system-$arch/waggle$suffix"
 done
 
 echo 'bills of materials'
@@ -55,7 +53,7 @@ echo 'bills of materials'
 supply() (cd deploy/supply && "$work/supply" "$@")
 for target in "${targets[@]}"; do
 	for program in "$work/bin/${target/\//-}"/*; do
-		name=$(basename "$program" .exe)
+		name=$(basename "$program")
 		supply sbom -version "$VERSION" -time "$CREATED" "$program" >"$dist/${name}_${version}_${target/\//_}.cdx.json"
 	done
 done
@@ -63,16 +61,12 @@ done
 echo 'archives and packages'
 supply notices "$work/parts/THIRD_PARTY_LICENSES"
 cp LICENSE README.md "$work/parts/"
-# completions come from the program of this machine
 here=$work/bin/$(go env GOHOSTOS)-$(go env GOHOSTARCH)/waggle
 for shell in bash zsh fish; do "$here" completion $shell >"$work/parts/completions/waggle.$shell"; done
-"$here" completion powershell >"$work/parts/completions/waggle.ps1"
 for target in "${targets[@]}"; do
-	system=${target%/*} arch=${target#*/} type=tar.gz program=waggle
-	[[ $system == windows ]] && type=zip program=waggle.exe
-	release archive "$dist/waggle_${version}_${system}_$arch.$type" \
-		"$program=$work/bin/$system-$arch/$program" LICENSE="$work/parts/LICENSE" README.md="$work/parts/README.md" \
-		THIRD_PARTY_LICENSES="$work/parts/THIRD_PARTY_LICENSES" completions="$work/parts/completions"
+	system=${target%/*} arch=${target#*/}
+	release archive "$dist/waggle_${version}_${system}_$arch.tar.gz" waggle="$work/bin/$system-$arch/waggle" LICENSE="$work/parts/LICENSE" \
+		README.md="$work/parts/README.md" THIRD_PARTY_LICENSES="$work/parts/THIRD_PARTY_LICENSES" completions="$work/parts/completions"
 	[[ $system == linux ]] || continue
 	cp "$work/bin/$system-$arch/waggle" "$work/parts/waggle"
 	for format in deb rpm; do

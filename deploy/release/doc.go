@@ -4,7 +4,7 @@
 //	release version                                   print the version, which the changelog and every package have
 //	release set VERSION                               write the version into every package
 //	release notes                                     print the changelog of the version
-//	release archive -time T OUT NAME=FILE...          write a .tar.gz or .zip of files
+//	release archive -time T OUT NAME=FILE...          write a .tar.gz of files
 //	release roots                                     print root certificates for images without a base
 //	release image -time T -target STAGE -out FILE ... make the image of a stage of the Dockerfile for each architecture
 //	release chart -time T -out FILE -oci FILE         package the Helm chart

@@ -58,7 +58,7 @@ func imageCmd(_ context.Context, c *command, args []string) error {
 func (r *recipe) image(p v1.Platform, at time.Time) (v1.Image, error) {
 	created := v1.Time{Time: at}
 	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
-		&v1.ConfigFile{OS: p.OS, Architecture: p.Architecture, Created: created, Config: r.config})
+		&v1.ConfigFile{OS: p.OS, Architecture: p.Architecture, Created: created, Config: r.config, RootFS: v1.RootFS{Type: "layers"}})
 	if err != nil {
 		return nil, fmt.Errorf("configure image: %w", err)
 	}

@@ -24,7 +24,7 @@ platform() {
 	case "$(uname -s)" in
 	Linux) system=linux ;;
 	Darwin) system=darwin ;;
-	*) fail "no program for $(uname -s): on Windows, unpack the .zip of the release" ;;
+	*) fail "no program for $(uname -s): on Windows, use WSL 2" ;;
 	esac
 	case "$(uname -m)" in
 	x86_64 | amd64) arch=amd64 ;;

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -125,7 +124,12 @@ func push(ref name.Reference, index v1.ImageIndex, options ...remote.Option) (v1
 }
 
 // untar unpacks files and folders.
-func untar(from io.Reader, dir string) error {
+func untar(from io.Reader, dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
 	t := tar.NewReader(from)
 	for {
 		h, err := t.Next()
@@ -134,18 +138,15 @@ func untar(from io.Reader, dir string) error {
 		} else if err != nil {
 			return fmt.Errorf("read archive: %w", err)
 		}
-		to := filepath.Join(dir, filepath.FromSlash(h.Name)) //nolint:gosec // checked below
 		switch {
 		case h.Typeflag == tar.TypeXGlobalHeader: // git's, with the commit
 			continue
-		case !filepath.IsLocal(h.Name):
-			return fmt.Errorf("the archive contains the path %q", h.Name)
 		case h.FileInfo().IsDir():
-			err = os.MkdirAll(to, 0o750)
+			err = root.MkdirAll(h.Name, 0o750)
 		default:
 			var content []byte
 			if content, err = io.ReadAll(t); err == nil {
-				err = os.WriteFile(to, content, 0o600)
+				err = root.WriteFile(h.Name, content, 0o600)
 			}
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/stretchr/testify/require"
 )
 
@@ -78,26 +80,25 @@ func TestSetWritesTheVersionIntoEveryPackage(t *testing.T) {
 
 func TestArchivesDoNotDependOnTheMachine(t *testing.T) {
 	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	pack := func(form func([]entry, time.Time) ([]byte, error), mode os.FileMode) []byte {
+	pack := func(mode os.FileMode) []byte {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "b"), "two", mode)
 		write(t, filepath.Join(dir, "a", "program"), "one", mode|0o111)
 		entries, err := tree(dir, "top")
 		require.NoError(t, err)
 		slices.Reverse(entries)
-		content, err := form(entries, at)
+		content, err := gzipped(entries, at)
 		require.NoError(t, err)
 		return content
 	}
-	require.Equal(t, pack(gzipped, 0o600), pack(gzipped, 0o644))
-	require.Equal(t, pack(zipped, 0o600), pack(zipped, 0o644))
+	require.Equal(t, pack(0o600), pack(0o644))
 
-	z, err := gzip.NewReader(bytes.NewReader(pack(gzipped, 0o600)))
+	z, err := gzip.NewReader(bytes.NewReader(pack(0o600)))
 	require.NoError(t, err)
 	var names []string
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
@@ -106,10 +107,6 @@ func TestArchivesDoNotDependOnTheMachine(t *testing.T) {
 		names = append(names, h.Name)
 	}
 	require.Equal(t, []string{"top/", "top/a/", "top/a/program", "top/b"}, names)
-	content := pack(zipped, 0o600)
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o755), r.File[2].Mode())
 }
 
 // layOut makes a folder with the files of an image.
@@ -148,6 +145,7 @@ func TestImagesArePushedForBothArchitectures(t *testing.T) {
 		require.NoError(t, err)
 		image, err := remote.Image(ref, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
 		require.NoError(t, err)
+		require.NoError(t, validate.Image(image))
 		config, err := image.ConfigFile()
 		require.NoError(t, err)
 		require.Equal(t, "65532:65532", config.Config.User)
@@ -160,7 +158,7 @@ func TestImagesArePushedForBothArchitectures(t *testing.T) {
 		files := map[string]string{}
 		for r := tar.NewReader(mutate.Extract(image)); ; {
 			h, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			require.NoError(t, err)

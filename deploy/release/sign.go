@@ -173,4 +173,3 @@ func installCmd(_ context.Context, c *command, args []string) error {
 	).WriteString(c.out, string(script))
 	return err
 }
-

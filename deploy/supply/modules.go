@@ -53,7 +53,7 @@ func imported(ctx context.Context, system string, found map[string]Module) error
 // (scripts/images.sh).
 func shipped(ctx context.Context) ([]Module, error) {
 	found := map[string]Module{}
-	for _, system := range []string{"linux", "darwin", "windows"} {
+	for _, system := range []string{"linux", "darwin"} {
 		if err := imported(ctx, system, found); err != nil {
 			return nil, err
 		}

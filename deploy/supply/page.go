@@ -15,7 +15,7 @@ const head = `<!-- Generated from the modules of the binaries by "make generate"
 
 # Modules
 
-The programs of releases, ` + "`waggle` and `nats-server`" + `, contain packages of these modules on Linux, macOS or Windows. Only permissive licences ship:
+The programs of releases, ` + "`waggle` and `nats-server`" + `, contain packages of these modules on Linux or macOS. Only permissive licences ship:
 %s; "make generate" fails for any other and for a licence that it does not recognise. Waggle's own modules
 have the licence of the repository ([LICENSE](../LICENSE)). ` + "`make sbom`" + ` writes the same list with hashes.
 
