@@ -239,6 +239,7 @@ export const en = {
   "session.new": "New session",
   "sessions.title": "Sessions",
   "sessions.search": "Search the first messages, or by:ann since:yesterday",
+  "sessions.search.short": "Search",
   "sessions.state": "State",
   "sessions.any": "Any state",
   "sessions.empty": "No sessions yet",

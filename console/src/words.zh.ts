@@ -235,6 +235,7 @@ export const zh: Words = {
   "session.new": "新会话",
   "sessions.title": "会话",
   "sessions.search": "搜索首条消息，或 by:ann since:yesterday",
+  "sessions.search.short": "搜索",
   "sessions.state": "状态",
   "sessions.any": "任何状态",
   "sessions.empty": "还没有会话",

@@ -1,6 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
+import { gateway } from "./gateway.ts";
 
 // What a page does when the server refuses an answer, against a server that still lists the question: its index follows later.
 
@@ -22,7 +21,7 @@ const answers: Record<string, [status: number, problem: Record<string, string>]>
   role: [403, { title: "FORBIDDEN", detail: "Not you." }],
 };
 
-const gateway = createServer((q, a) => {
+gateway((q, a) => {
   const id = decodeURIComponent(q.url?.split("/")[4] ?? "");
   const [status, problem] = answers[id] ?? [200, undefined];
   a.writeHead(status, { "Content-Type": problem ? "application/problem+json" : "application/json" });
@@ -34,21 +33,9 @@ let lists: typeof import("../src/model/lists.ts");
 let app: typeof import("../src/app.ts");
 
 beforeAll(async () => {
-  await new Promise<void>((go) => gateway.listen(0, "127.0.0.1", go));
-  const store = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
-  vi.stubGlobal("window", globalThis);
-  vi.stubGlobal("location", { origin: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}` });
-  vi.stubGlobal("document", { documentElement: { dataset: {} } });
-  vi.stubGlobal("sessionStorage", store);
-  vi.stubGlobal("localStorage", store);
   act = await import("../src/model/act.ts");
   lists = await import("../src/model/lists.ts");
   app = await import("../src/app.ts");
-});
-afterAll(() => {
-  vi.unstubAllGlobals();
-  gateway.closeAllConnections();
-  gateway.close();
 });
 
 test("a question that takes no answer any more leaves the lists, and the page says why", async () => {

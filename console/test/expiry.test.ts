@@ -1,6 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
+import { gateway } from "./gateway.ts";
 
 // What a page knows before its server's index does, and what it does when its key ends, against a server.
 
@@ -10,7 +9,7 @@ let expires: string | undefined;
 let over = false;
 let sessions: object[] = [];
 
-const gateway = createServer((q, a) => {
+gateway((q, a) => {
   const answer = (status: number, body: object) => {
     a.writeHead(status, { "Content-Type": status === 200 ? "application/json" : "application/problem+json" });
     a.end(JSON.stringify(body));
@@ -25,20 +24,8 @@ let app: typeof import("../src/app.ts");
 let lists: typeof import("../src/model/lists.ts");
 
 beforeAll(async () => {
-  await new Promise<void>((go) => gateway.listen(0, "127.0.0.1", go));
-  const store = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
-  vi.stubGlobal("window", globalThis);
-  vi.stubGlobal("location", { origin: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}` });
-  vi.stubGlobal("document", { documentElement: { dataset: {} } });
-  vi.stubGlobal("sessionStorage", store);
-  vi.stubGlobal("localStorage", store);
   app = await import("../src/app.ts");
   lists = await import("../src/model/lists.ts");
-});
-afterAll(() => {
-  vi.unstubAllGlobals();
-  gateway.closeAllConnections();
-  gateway.close();
 });
 
 test("a new session is listed with the message that was sent, until the server lists it", async () => {

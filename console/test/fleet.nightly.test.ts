@@ -16,8 +16,13 @@ let fleet: Line;
 const words = Array.from({ length: 120 }, (_, i) => `word${i}`).join(" ");
 
 beforeAll(async () => {
-  model = await Model.start(() => ({ text: words, pauseMs: 50 }));
-  [browser, services] = await Promise.all([launch(), up("", model.env)]);
+  model = await Model.start((messages) => {
+    const asked = String(messages.findLast((m) => m.role === "user")?.content ?? "");
+    if (!asked.includes("hello.md")) return { text: words, pauseMs: 50 };
+    if (messages.at(-1)?.role === "tool") return { text: "The file is written." };
+    return { calls: [{ name: "workspace_write_file", args: { path: "hello.md", content: "hello\n" } }] };
+  });
+  [browser, services] = await Promise.all([launch(), up("tools:\n  builtin_approval: writes\n", model.env)]);
   const args = ["serve", "--role", "gateway", "--nats", `nats://${services.option("--nats-addr")}`, "--data", services.option("--data")];
   gateways = await Promise.all([Waggle.start([...args, "--telemetry-addr", "off"]), Waggle.start([...args, "--telemetry-addr", "off"])]);
   fleet = await Line.to(...gateways.map((g) => g.url));
@@ -81,6 +86,29 @@ test("one of two gateways is killed while an answer is written and every room is
   }
   expect(talk.errors).toEqual([]);
   await talk.page.close();
+});
+
+test("an answer of the inbox reaches its run while the gateway that showed the question is dead", async () => {
+  const page = await visit(browser, fleet.url);
+  await page.page.fill(".composer textarea", "write hello.md");
+  await page.page.keyboard.press("Enter");
+  await page.page.waitForSelector(".session .question");
+  const inbox = await visit(browser, `${fleet.url}/questions`);
+  await inbox.page.waitForSelector(".cards .question");
+  const removed = await removals(page.page, "body", ".item");
+
+  await Promise.all(gateways.map((g) => g.kill())); // neither is there while the answer is given
+  await inbox.page.click('.cards [data-answer="approve"]');
+  await gateways[1]?.restart();
+  await page.page.waitForFunction(() => document.querySelector(".item.answer:last-of-type")?.textContent?.includes("The file is written."));
+  await inbox.page.waitForFunction(() => !document.querySelector(".cards .question"));
+  expect(await page.page.locator(".item.decision").count()).toBe(1);
+  expect(await removed()).toBe(0);
+  await gateways[0]?.restart();
+  for (const { page: p, errors } of [page, inbox]) {
+    expect(errors).toEqual([]);
+    await p.close();
+  }
 });
 
 test("gateways are killed one after the other while three tabs of a browser show what is written", async () => {

@@ -94,7 +94,7 @@ export function Composer(p: {
         {p.stop && (
           <button type="button" class="stop" onClick={p.stop}>
             <Icon name="stop" />
-            {t("composer.stop")}
+            <span class="words">{t("composer.stop")}</span>
           </button>
         )}
       </Writing>

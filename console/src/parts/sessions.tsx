@@ -19,8 +19,8 @@ const width: Record<Column, string> = {
   tokens: "84px",
   cost: "84px",
   runs: "64px",
-  started: "132px",
-  changed: "132px",
+  started: "148px",
+  changed: "148px",
 };
 
 const grid = () => ({

@@ -48,7 +48,7 @@ export function Writing(p: {
         {p.children}
         <button type="submit" class="primary" disabled={content === "" || !mayAct.value}>
           <Icon name="send" />
-          {t("composer.send")}
+          <span class="words">{t("composer.send")}</span>
         </button>
       </div>
     </form>

@@ -64,7 +64,7 @@ export function Sessions({ at, narrow }: { at: Extract<Route, { room: "sessions"
     <section class={table ? "sessions table" : "sessions"} aria-label={t("sessions.title")}>
       <header class="head">
         {!narrow && <h1>{t("sessions.title")}</h1>}
-        <Search label={t("sessions.search")} value={q} change={setQ}>
+        <Search label={t("sessions.search")} short={table ? undefined : t("sessions.search.short")} value={q} change={setQ}>
           {table ? (
             <>
               <Views q={at.q} state={at.state} show={filter} />

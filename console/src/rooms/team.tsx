@@ -196,7 +196,7 @@ function View({ at, model, state, asked, picked, pick, live }: Viewed): JSX.Elem
       {at.view === "tree" ? (
         <div class="said-to">
           <Said model={model} member={at.member ?? ""} rows={rows} asked={asked} />
-          {live && <ToMember id={at.id} members={rows} to={at.member ?? ""} />}
+          {live && <ToMember id={at.id} members={rows} to={at.member ?? ""} fresh={model.talk.keys.value?.length === 0} />}
         </div>
       ) : !model.arrows.value ? (
         <Skeleton />
@@ -293,8 +293,8 @@ const mostChoices = 40;
 /** What is being written to teams: a sign-in shows the room anew. */
 const drafts = new Map<string, string>();
 
-/** Where people write to a member; without a choice the coordinator gets it. */
-function ToMember({ id, members, to }: { id: string; members: readonly MemberRow[]; to: string }): JSX.Element {
+/** Where people write to a member; without a choice the coordinator gets it. A fresh team has an example of a message. */
+function ToMember({ id, members, to, fresh }: { id: string; members: readonly MemberRow[]; to: string; fresh: boolean }): JSX.Element {
   const [text, setDraft] = useState(drafts.get(id) ?? "");
   const setText = (next: string | ((now: string) => string)) =>
     setDraft((now) => {
@@ -326,8 +326,8 @@ function ToMember({ id, members, to }: { id: string; members: readonly MemberRow
           ))}
         </select>
       </label>
-      {text === "" && target === "" && members.some((m) => m.route === "Writer") && (
-        <button type="button" class="quiet" onClick={() => setText(t("team.first"))}>
+      {fresh && text === "" && target === "" && members.some((m) => m.route === "Writer") && (
+        <button type="button" class="idea" onClick={() => setText(t("team.first"))}>
           {t("team.first")}
         </button>
       )}

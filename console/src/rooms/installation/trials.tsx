@@ -2,7 +2,8 @@ import type { ModelTrial } from "@waggle-dev/client";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { client, refusedLogin, span } from "../../app.ts";
-import { type TrialState, Trials } from "../../model/trials.ts";
+import type { Progress } from "../../model/pieces.ts";
+import { Trials } from "../../model/trials.ts";
 import { Failure, Text } from "../../parts/basics.tsx";
 import { type Level, LevelChip } from "../../parts/level.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -97,7 +98,7 @@ const tokens = (r: ModelTrial) =>
   r.input_tokens === undefined ? t("trials.unknown") : t("trials.tokens", { in: r.input_tokens, out: r.output_tokens ?? 0 });
 
 /** How far the trials are, in words. */
-function progress(state: TrialState, all: readonly ModelTrial[]): string {
+function progress(state: Progress, all: readonly ModelTrial[]): string {
   const last = all.at(-1);
   switch (state) {
     case "running":

@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-DhX_jFp0.js";
