@@ -42,7 +42,7 @@ func sdkSessions(t *testing.T, p place) {
 	asked := 0
 	answer, err = plan.Ask(ctx, question, func(q waggle.Question) waggle.Reply {
 		asked++
-		return waggle.Reply{Approve: true, Tasks: q.Tasks}
+		return waggle.Reply{Approve: true, Steps: q.Steps}
 	})
 	require.NoError(t, err)
 	require.Equal(t, 1, asked)

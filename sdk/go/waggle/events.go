@@ -7,14 +7,14 @@ import (
 	wire "github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
 
-// Task is one piece of a plan.
-type Task = wire.Task
+// Step is one step of a plan.
+type Step = wire.Task
 
 // Event is something that has happened in a session.
 type Event struct {
 	Seq  uint64 // position in the session; 0 = news for this client alone
 	Run  string // the run that it belongs to, if any
-	Task string // the task of a plan that it belongs to, if any
+	Step string // the id of the step of a plan that it belongs to, if any
 	// Data is one of the types below, or nil for other events, which Raw holds.
 	Data any
 	Raw  json.RawMessage // the frame as it came
@@ -40,7 +40,7 @@ type (
 	Delta struct {
 		MessageID string
 		Text      string
-		Answer    bool // of the answer, and not of the work on a task
+		Answer    bool // of the answer, and not of the work on a step
 	}
 	// Discarded says that the text and the reasoning so far do not count: the model is asked again.
 	Discarded struct{ MessageID string }
@@ -56,7 +56,7 @@ type (
 	}
 	// Plan is a planner's plan for a message.
 	Plan struct {
-		Tasks   []Task
+		Steps   []Step
 		Summary string
 	}
 	// PlanRejected says that a plan, of the planner or of a person, cannot be used.
@@ -71,27 +71,27 @@ type (
 		ID      string
 		Scope   string // plan, tool, budget, or task: an agent asks
 		Text    string
-		Tasks   []Task          // of scope plan
+		Steps   []Step          // of scope plan
 		Tool    string          // of scope tool
 		Args    json.RawMessage // of scope tool
 		Timeout time.Duration   // 0 = it stays open
 	}
 	// Answered says whose answer to a question counts.
 	Answered struct{ Question, Decision, By string }
-	// StepStarted says that a task is being solved.
-	StepStarted struct{ Task Task }
-	// StepCompleted is the result of a task.
+	// StepStarted says that a step has begun.
+	StepStarted struct{ Step Step }
+	// StepCompleted is the result of a step.
 	StepCompleted struct {
-		TaskID, Output string
+		StepID, Output string
 		Took           time.Duration
 	}
-	// StepFailed says that the last attempt at a task has failed.
-	StepFailed struct{ TaskID, Message string }
-	// StepCancelled says that a task is not solved.
-	StepCancelled struct{ TaskID, Reason string }
-	// StepRestarted says that a task is tried again.
+	// StepFailed says that the last attempt at a step has failed.
+	StepFailed struct{ StepID, Message string }
+	// StepCancelled says that a step is not carried out.
+	StepCancelled struct{ StepID, Reason string }
+	// StepRestarted says that a step is tried again.
 	StepRestarted struct {
-		TaskID               string
+		StepID               string
 		Attempt, MaxAttempts int
 	}
 	// Answer is the answer to a message.

@@ -13,7 +13,7 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 // ofMyAgent returns the event that a frame of a session is.
 func ofMyAgent(f myagent.Frame) Event {
 	m := f.Meta()
-	e := Event{Seq: f.Seq, Run: m.RunID, Task: m.TaskID, Raw: f.Raw}
+	e := Event{Seq: f.Seq, Run: m.RunID, Step: m.TaskID, Raw: f.Raw}
 	if read := frames[f.Event]; read != nil {
 		e.Data = read(f, m)
 	}
@@ -38,7 +38,7 @@ var frames = map[string]func(myagent.Frame, myagent.Meta) any{
 		return ToolResult{ID: d.CallID, Name: d.ToolName, Output: d.Result.Output, Error: d.Result.Error}
 	},
 	wire.PlanCompleted: func(f myagent.Frame, _ myagent.Meta) any {
-		return Plan{Tasks: myagent.As[wire.Tasks](f.Content).Tasks, Summary: myagent.As[wire.PlanCompletedMeta](f.Metadata).Summary}
+		return Plan{Steps: myagent.As[wire.Tasks](f.Content).Tasks, Summary: myagent.As[wire.PlanCompletedMeta](f.Metadata).Summary}
 	},
 	wire.PlanCoercionError: func(f myagent.Frame, _ myagent.Meta) any {
 		d := myagent.As[wire.CoercionMeta](f.Metadata)
@@ -50,24 +50,24 @@ var frames = map[string]func(myagent.Frame, myagent.Meta) any{
 	wire.AgentUserConfirm: question,
 	wire.SystemNotice:     notice,
 	wire.SolverStart: func(f myagent.Frame, _ myagent.Meta) any {
-		return StepStarted{Task: myagent.As[wire.SolverStartContent](f.Content).Task}
+		return StepStarted{Step: myagent.As[wire.SolverStartContent](f.Content).Task}
 	},
 	wire.SolverCompleted: func(f myagent.Frame, m myagent.Meta) any {
 		d := myagent.As[wire.SolverCompletedMeta](f.Metadata)
 		return StepCompleted{
-			TaskID: m.TaskID, Output: myagent.As[struct{ Result wire.SolverResult }](f.Content).Result.Output,
+			StepID: m.TaskID, Output: myagent.As[struct{ Result wire.SolverResult }](f.Content).Result.Output,
 			Took: time.Duration(d.ExecutionMS) * time.Millisecond,
 		}
 	},
 	wire.SolverStepFailed: func(f myagent.Frame, m myagent.Meta) any {
-		return StepFailed{TaskID: m.TaskID, Message: myagent.As[wire.StepFailedContent](f.Content).ErrorMessage}
+		return StepFailed{StepID: m.TaskID, Message: myagent.As[wire.StepFailedContent](f.Content).ErrorMessage}
 	},
 	wire.SolverCancelled: func(f myagent.Frame, _ myagent.Meta) any {
-		return StepCancelled{TaskID: myagent.As[wire.TaskRef](f.Content).TaskID, Reason: myagent.As[wire.SolverCancelledMeta](f.Metadata).Reason}
+		return StepCancelled{StepID: myagent.As[wire.TaskRef](f.Content).TaskID, Reason: myagent.As[wire.SolverCancelledMeta](f.Metadata).Reason}
 	},
 	wire.SolverRestarted: func(f myagent.Frame, _ myagent.Meta) any {
 		d := myagent.As[wire.SolverRestartedMeta](f.Metadata)
-		return StepRestarted{TaskID: myagent.As[wire.SolverRestartedContent](f.Content).TaskID, Attempt: d.Attempt, MaxAttempts: d.MaxAttempts}
+		return StepRestarted{StepID: myagent.As[wire.SolverRestartedContent](f.Content).TaskID, Attempt: d.Attempt, MaxAttempts: d.MaxAttempts}
 	},
 	wire.AgentFinalAnswer: answer,
 	wire.AgentInterrupted: func(f myagent.Frame, _ myagent.Meta) any { return Cancelled{Text: f.Text()} },
@@ -99,13 +99,13 @@ func delta(f myagent.Frame, m myagent.Meta) any {
 func question(f myagent.Frame, _ myagent.Meta) any {
 	d := myagent.As[struct {
 		Scope   string          `json:"scope"`
-		Tasks   []Task          `json:"tasks"`
+		Tasks   []Step          `json:"tasks"`
 		Timeout int             `json:"timeout_seconds"`
 		Tool    string          `json:"tool_name"`
 		Args    json.RawMessage `json:"tool_args"`
 	}](f.Metadata)
 	return Question{
-		ID: f.StepID, Scope: d.Scope, Text: f.Text(), Tasks: d.Tasks, Tool: d.Tool, Args: d.Args, Timeout: seconds(d.Timeout),
+		ID: f.StepID, Scope: d.Scope, Text: f.Text(), Steps: d.Tasks, Tool: d.Tool, Args: d.Args, Timeout: seconds(d.Timeout),
 	}
 }
 

@@ -41,7 +41,7 @@ func (c *Client) Chat(o SessionOptions) *Session {
 	return s
 }
 
-// Plan opens a session whose messages are planned: solved as tasks of which an answer is
+// Plan opens a session whose messages are planned: carried out as steps of which an answer is
 // made. It connects in the background: the first Next says if that fails.
 func (c *Client) Plan(o SessionOptions) *Session {
 	s := &Session{plan: myagent.New(c.myagent(o))}
@@ -208,8 +208,8 @@ func outcome(e Event) (Answer, error) {
 type Reply struct {
 	Approve  bool
 	Feedback string // why, for the model; may be empty
-	// Tasks, if not nil, are the plan that is carried out in place of the proposed one.
-	Tasks []Task
+	// Steps, if not nil, are the plan that is carried out in place of the proposed one.
+	Steps []Step
 	// Arguments, if not nil, are what an approved call runs with instead of those of the question. Chat sessions have no word for it.
 	Arguments json.RawMessage
 }
@@ -229,18 +229,18 @@ func (s *Session) Answer(q Question, r Reply) error {
 	if r.Approve && r.Arguments != nil {
 		content["tool_args"] = r.Arguments
 	}
-	if r.Approve && r.Tasks != nil {
-		content = map[string]any{"confirmed": true, "tasks": r.Tasks}
+	if r.Approve && r.Steps != nil {
+		content = map[string]any{"confirmed": true, "tasks": r.Steps}
 	}
 	return s.plan.Respond(q.ID, content)
 }
 
-// Solve has tasks solved without planning.
-func (s *Session) Solve(tasks ...Task) error {
+// Solve has steps carried out without planning.
+func (s *Session) Solve(steps ...Step) error {
 	if s.plan == nil {
 		return ErrNoPlan
 	}
-	_, err := s.plan.SolveTasks(tasks, nil)
+	_, err := s.plan.SolveTasks(steps, nil)
 	return err
 }
 
@@ -252,14 +252,14 @@ func (s *Session) Cancel(reason string) error {
 	return told(s.plan.Cancel(reason))
 }
 
-// CancelTask stops one task of a plan.
-func (s *Session) CancelTask(task string) error {
-	return s.control(wire.UserCancelTask, map[string]any{"task_id": task})
+// CancelStep stops one step of a plan.
+func (s *Session) CancelStep(step string) error {
+	return s.control(wire.UserCancelTask, map[string]any{"task_id": step})
 }
 
-// RestartTask tries a task of a plan again that has failed or was cancelled.
-func (s *Session) RestartTask(task string) error {
-	return s.control(wire.UserRestartTask, map[string]any{"task_id": task})
+// RestartStep tries a step of a plan again that has failed or was cancelled.
+func (s *Session) RestartStep(step string) error {
+	return s.control(wire.UserRestartTask, map[string]any{"task_id": step})
 }
 
 // CancelPlan cancels a plan whose steps have not started.

@@ -81,7 +81,7 @@ func TestAPlanIsAskedAboutAndAnswered(t *testing.T) {
 	answer, err := s.Ask(bounded(t), "q?", func(q waggle.Question) waggle.Reply {
 		assert.Equal(t, "plan", q.Scope)
 		assert.Equal(t, 5*time.Minute, q.Timeout)
-		return waggle.Reply{Approve: true, Tasks: q.Tasks[:1]}
+		return waggle.Reply{Approve: true, Steps: q.Steps[:1]}
 	})
 	require.NoError(t, err)
 	require.Equal(t, waggle.Answer{Text: "Fine", Status: "success", Tokens: 7}, answer)
@@ -115,12 +115,12 @@ func TestEventsAreTyped(t *testing.T) {
 		}
 	}
 	require.IsType(t, waggle.Accepted{}, got[0])
-	require.Equal(t, "Look", got[1].(waggle.Plan).Tasks[0].Title)
+	require.Equal(t, "Look", got[1].(waggle.Plan).Steps[0].Title)
 	require.IsType(t, waggle.Question{}, got[2])
 	require.Equal(t, []any{
 		"lost",
 		waggle.Answered{Question: "c", Decision: "modify", By: "alice"},
-		waggle.StepCompleted{TaskID: "a", Output: "seen"},
+		waggle.StepCompleted{StepID: "a", Output: "seen"},
 		waggle.Delta{MessageID: "m", Text: "Fi", Answer: true},
 		waggle.Answer{Text: "Fine", Status: "success", Tokens: 7},
 	}, got[3:])

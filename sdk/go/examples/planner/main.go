@@ -44,10 +44,10 @@ func run(ctx context.Context, out io.Writer, url, question string) error {
 		}
 		switch d := e.Data.(type) {
 		case waggle.Question:
-			_, _ = fmt.Fprintf(out, "? %d tasks\n", len(d.Tasks))
+			_, _ = fmt.Fprintf(out, "? %d steps\n", len(d.Steps))
 			err = s.Answer(d, waggle.Reply{Approve: true})
 		case waggle.StepCompleted:
-			_, _ = fmt.Fprintf(out, "✓ %s\n", d.TaskID)
+			_, _ = fmt.Fprintf(out, "✓ %s\n", d.StepID)
 		case waggle.Answer:
 			_, err = fmt.Fprintln(out, d.Text)
 			return err
