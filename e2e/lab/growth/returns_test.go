@@ -41,8 +41,8 @@ func TestReturns(t *testing.T) {
 		memory := i.memory()
 		old := rand.New(rand.NewPCG(uint64(n), 11)).Perm(n) //nolint:gosec // a sample
 		alone := i.returns(old[:min(*returning, n/2)], 1)
-		crowd := i.returns(old[n/2:min(n/2+*returning, n)], *together)
-		table.Add(n, float64(i.stored()), float64(memory), alone.of(50), alone.of(99), ms(alone.busy), crowd.of(50), crowd.of(99), ms(crowd.busy), float64(i.memory()))
+		atOnce := i.returns(old[n/2:min(n/2+*returning, n)], *together)
+		table.Add(n, float64(i.stored()), float64(memory), alone.of(50), alone.of(99), ms(alone.busy), atOnce.of(50), atOnce.of(99), ms(atOnce.busy), float64(i.memory()))
 	}
 	shown(t, "Returns to old sessions", "The first return of a client to each of many old sessions, after a restart: what it waits for the first event that it has missed, and what that costs.", table)
 }
