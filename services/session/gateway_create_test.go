@@ -78,7 +78,7 @@ func TestAMessageCreatesItsSession(t *testing.T) {
 	require.Equal(t, []event.Fact{{Description: "file 2 of the message, note.txt (text/plain)", Value: note}, {Description: "time", Value: "noon"}}, said.Facts)
 	require.Equal(t, []any{"image", "bee.png", len(picture)}, []any{said.Files[0].Kind, said.Files[0].Name, said.Files[0].Size})
 	file := w.Ask("alice", "GET", path+"/files/"+said.Files[1].Object.Digest, "", nil)
-	require.Equal(t, note, string(file.Body))
+	require.Equal(t, note, file.Body)
 
 	p := answerOf[wire.Problem](w, "bob", "POST", path+"/messages", `{"content":"mine","create_session":true}`, 409)
 	require.Equal(t, string(fault.SessionExists), p.Title)

@@ -39,7 +39,7 @@ func TestReturns(t *testing.T) {
 		require.Eventually(t, func() bool { return i.total() == n+i.opened }, 10*time.Minute, 50*time.Millisecond)
 		i.idle() // rests first
 		memory := i.memory()
-		old := rand.New(rand.NewPCG(uint64(n), 11)).Perm(n) //nolint:gosec // a sample
+		old := rand.New(rand.NewPCG(uint64(n), 11)).Perm(n)
 		alone := i.returns(old[:min(*returning, n/2)], 1)
 		atOnce := i.returns(old[n/2:min(n/2+*returning, n)], *together)
 		table.Add(n, float64(i.stored()), float64(memory), alone.of(50), alone.of(99), ms(alone.busy), atOnce.of(50), atOnce.of(99), ms(atOnce.busy), float64(i.memory()))
@@ -65,7 +65,7 @@ func (i *installation) returns(sessions []int, clients int) returned {
 	g.SetLimit(clients)
 	for at, n := range sessions {
 		g.Go(func() error {
-			out.took[at] = i.resume(fmt.Sprint("grown-", n), uint64(max(*each, 10))) //nolint:gosec // positive
+			out.took[at] = i.resume(fmt.Sprint("grown-", n), uint64(max(*each, 10)))
 			return nil
 		})
 	}
