@@ -35,7 +35,7 @@ afterAll(async () => {
   model?.end();
 });
 
-// The aim is no task above 50 ms and 15 s a minute on a machine with nothing else to do: the printed figures say how far that is.
+// The aim is no task above 50 ms and 15 s a minute on a machine with nothing else to do. The bounds leave room for a busy one.
 test(
   "answers that stream for minutes take a part of one processor, and the page's memory stays level",
   async () => {
@@ -62,7 +62,7 @@ test(
       console.log(
         `minute ${minute}: ${(pieces / seconds).toFixed(0)} pieces a second, ${(all / 1000).toFixed(1)} s of the processor, longest task ${longest.toFixed(0)} ms, heap ${heaps.at(-1)?.toFixed(1)} MiB`,
       );
-      if (longest >= 200 || all / seconds >= 600) dear.push(`minute ${minute}`);
+      if (longest >= 100 || all / seconds >= 400) dear.push(`minute ${minute}`);
     }
     expect(dear).toEqual([]);
     const [first = 0, last = 0] = [heaps[Math.min(1, heaps.length - 1)], heaps.at(-1)];
