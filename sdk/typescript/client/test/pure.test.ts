@@ -1,8 +1,12 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { within } from "../../testing/server.js";
 import { Backoff, retryAfter } from "../src/backoff.js";
 import { timeLimit } from "../src/deadline.js";
 import { GapError, WaggleError } from "../src/errors.js";
+import { until } from "../src/http.js";
 import { finalClose } from "../src/link.js";
 import { Position } from "../src/log.js";
 import { base64url } from "../src/socket.js";
@@ -127,4 +131,16 @@ test("the time of a task is by the server's clock", () => {
   for (const none of [undefined, {}, { timestamp: "2026-01-01T00:00:01.000Z" }, { timestamp: "x", deadline: "2026-01-01T00:00:00.000Z" }]) {
     expect(timeLimit(none)).toBeUndefined();
   }
+});
+
+test("a time-out fires though the collector has run since", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const late = until(new AbortController().signal, { timeoutMs: 50 });
+  const fired = new Promise<void>((go) => late.addEventListener("abort", () => go(), { once: true }));
+  collect();
+  await new Promise((go) => setImmediate(go)); // weak references end with a turn of the loop
+  collect();
+  await within(fired, "the time-out");
+  expect((late.reason as Error).name).toBe("TimeoutError");
 });

@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-C1_c_e_d.js";
