@@ -39,21 +39,6 @@ func change[Out any](r *http.Request, who *edge.Client, service, verb id.Name, i
 	return out, err
 }
 
-// maxClientID bounds the ids that clients give to what they ask for.
-const maxClientID = 200
-
-// commandID returns the id of the command that a client's id for it stands for, in a place that the parts name: a repeat
-// is the same command. Without a client's id it is a new one.
-func commandID(given string, parts ...string) (string, error) {
-	switch {
-	case given == "":
-		return uuid.NewString(), nil
-	case len(given) > maxClientID:
-		return "", fault.Newf(fault.InvalidField, "id must be at most %d bytes.", maxClientID).At("id")
-	}
-	return id.EntityFromExternal(strings.Join(append(parts, given), "\x00")).String(), nil
-}
-
 // command returns the command of the client with its data. Without data it has none.
 func command(who *edge.Client, c cmd.Command, data any) (cmd.Command, error) {
 	if data != nil {

@@ -75,7 +75,7 @@ func (m messages) send(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.SendMessage, Key: log.Entity}
-	if c.ID, err = commandID(b.ID); err != nil {
+	if c.ID, err = edge.CommandID(b.ID); err != nil {
 		return nil, err
 	}
 	if said.Agent != "" {
@@ -122,12 +122,7 @@ func (m messages) store(r *http.Request, who *edge.Client, log subject.Log, file
 	if len(files) > 0 && !who.Principal().MayAct() {
 		return fault.New(fault.Forbidden)
 	}
-	for i := range files {
-		if err := m.payloads.File(r.Context(), log, &files[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.payloads.Files(r.Context(), log, files)
 }
 
 func checkBusy(onBusy string) error {

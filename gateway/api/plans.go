@@ -68,7 +68,7 @@ func (p plans) step(verb id.Name) respond.Handler {
 		}
 		run, step := r.PathValue("run"), r.PathValue("step")
 		c := cmd.Command{Service: cmd.Pipeline, Verb: verb, Key: log.Entity}
-		if c.ID, err = commandID(b.ID, verb.String(), run, step); err != nil {
+		if c.ID, err = edge.CommandID(b.ID, verb.String(), run, step); err != nil {
 			return nil, err
 		}
 		if run == lastRun {
@@ -109,7 +109,7 @@ func (p plans) cancel(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.CancelPlan, Key: log.Entity}
-	if c.ID, err = commandID(b.ID, cmd.CancelPlan.String()); err != nil {
+	if c.ID, err = edge.CommandID(b.ID, cmd.CancelPlan.String()); err != nil {
 		return nil, err
 	}
 	e, err := act(r, who, log, c, cmd.CancelRun{Reason: b.Reason}, func(e event.Event) bool { return e.ID == c.ID+".plan-cancelled" })
@@ -135,7 +135,7 @@ func (p plans) replan(r *http.Request, who *edge.Client) (any, error) {
 	}
 	in.Mode = event.ModePlan
 	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.Replan, Key: log.Entity}
-	if c.ID, err = commandID(b.ID, cmd.Replan.String()); err != nil {
+	if c.ID, err = edge.CommandID(b.ID, cmd.Replan.String()); err != nil {
 		return nil, err
 	}
 	is := received(c.ID)

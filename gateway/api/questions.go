@@ -186,7 +186,7 @@ func (l questions) answer(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	c := cmd.Command{Service: cmd.Pipeline, Verb: cmd.Answer, Key: q.log.Entity}
-	if c.ID, err = commandID(b.ID, q.id); err != nil {
+	if c.ID, err = edge.CommandID(b.ID, q.id); err != nil {
 		return nil, err
 	}
 	var data any = cmd.AnswerQuestion{

@@ -112,7 +112,7 @@ func (t tasks) create(r *http.Request, who *edge.Client) (any, error) {
 	if err := checkTimes(b); err != nil {
 		return nil, err
 	}
-	task, err := commandID(b.ID, "task", p.Subject)
+	task, err := edge.CommandID(b.ID, "task", p.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (t tasks) message(r *http.Request, who *edge.Client) (any, error) {
 		return nil, fault.Newf(fault.InvalidField, "message must be any JSON value except null.").At("message")
 	}
 	c := cmd.Command{Service: cmd.Task, Verb: cmd.MessageTask, Key: log.Entity}
-	if c.ID, err = commandID(b.ID, "message", log.Entity.String(), p.Subject); err != nil {
+	if c.ID, err = edge.CommandID(b.ID, "message", log.Entity.String(), p.Subject); err != nil {
 		return nil, err
 	}
 	said := cmd.TaskMessage{TaskID: of.TaskID, MessageType: typeMessage, Message: b.Message}
@@ -272,7 +272,7 @@ func (t tasks) retry(r *http.Request, who *edge.Client) (any, error) {
 		return nil, err
 	}
 	in := cmd.TaskRetry{TaskID: r.PathValue("id")}
-	if in.NewID, err = commandID(b.ID, "retry", p.Subject, log.Entity.String()); err != nil {
+	if in.NewID, err = edge.CommandID(b.ID, "retry", p.Subject, log.Entity.String()); err != nil {
 		return nil, err
 	}
 	data, err := plainjson.Marshal(in)

@@ -84,7 +84,7 @@ func (t teams) create(r *http.Request, who *edge.Client) (any, error) {
 	}
 	in := cmd.TeamRequest{Tenant: p.Tenant, Principal: p.Subject, Named: b.Named}
 	if b.ID != "" {
-		name, err := commandID(b.ID, "team", p.Subject)
+		name, err := edge.CommandID(b.ID, "team", p.Subject)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (t teams) message(r *http.Request, who *edge.Client) (any, error) {
 	}
 	c := cmd.Command{Verb: cmd.SendMessage, Member: b.Target}
 	var err error
-	if c.ID, err = commandID(b.ID); err != nil {
+	if c.ID, err = edge.CommandID(b.ID); err != nil {
 		return nil, err
 	}
 	out, err := t.send(r, who, c, cmd.UserMessage{Content: b.Content, Attachments: b.Attachments})

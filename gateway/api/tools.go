@@ -101,7 +101,7 @@ func (t tools) call(r *http.Request, who *edge.Client) (any, error) {
 		Kind: b.Kind, Server: r.PathValue("provider"), Tool: r.PathValue("tool"), Arguments: b.Arguments, TimeoutMS: b.TimeoutMS,
 	}}
 	var err error
-	if in.CallID, err = commandID(b.ID, "call", p.Subject, in.Kind, in.Server, in.Tool); err != nil {
+	if in.CallID, err = edge.CommandID(b.ID, "call", p.Subject, in.Kind, in.Server, in.Tool); err != nil {
 		return nil, err
 	}
 	if len(in.Arguments) == 0 {

@@ -7,6 +7,7 @@
 package edge
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ import (
 	"github.com/waggle-dev/waggle/internal/eventlog"
 	"github.com/waggle-dev/waggle/internal/sight"
 	"github.com/waggle-dev/waggle/internal/signature"
+	"github.com/waggle-dev/waggle/proto-schemas/fault"
 	"github.com/waggle-dev/waggle/proto-schemas/id"
 )
 
@@ -48,6 +50,21 @@ type Edge struct {
 
 // NewID returns a fresh id, legal as a subject token.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// maxClientID bounds the ids that clients give to what they ask for.
+const maxClientID = 200
+
+// CommandID returns the id of the command that a client's id for it stands for, in a place that the parts name: a repeat
+// is the same command. Without a client's id it is a new one. The error is a *fault.Fault.
+func CommandID(given string, parts ...string) (string, error) {
+	switch {
+	case given == "":
+		return uuid.NewString(), nil
+	case len(given) > maxClientID:
+		return "", fault.Newf(fault.InvalidField, "id must be at most %d bytes.", maxClientID).At("id")
+	}
+	return id.EntityFromExternal(strings.Join(append(parts, given), "\x00")).String(), nil
+}
 
 // Reachable reports whether the bus can be reached.
 func (e *Edge) Reachable() bool { return e.Bus == nil || e.Bus.Up() }

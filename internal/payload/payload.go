@@ -104,16 +104,19 @@ func (s *Store) Put(ctx context.Context, log subject.Log, data []byte) (*event.O
 	return ref, nil
 }
 
-// File stores the contents of a file that a message brings along. Its errors are those of Put.
-func (s *Store) File(ctx context.Context, log subject.Log, f *event.File) error {
-	if f.Contents == nil {
-		return nil
+// Files stores the contents of the files that a message brings along, and puts a reference in their place. Its errors are those of Put.
+func (s *Store) Files(ctx context.Context, log subject.Log, files []event.File) error {
+	for i := range files {
+		f := &files[i]
+		if f.Contents == nil {
+			continue
+		}
+		ref, err := s.Put(ctx, log, f.Contents)
+		if err != nil {
+			return err
+		}
+		f.Object, f.Contents = *ref, nil
 	}
-	ref, err := s.Put(ctx, log, f.Contents)
-	if err != nil {
-		return err
-	}
-	f.Object, f.Contents = *ref, nil
 	return nil
 }
 

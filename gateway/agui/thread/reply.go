@@ -2,7 +2,6 @@ package thread
 
 import (
 	"context"
-	"strings"
 
 	wire "github.com/waggle-dev/waggle/proto-schemas/agui"
 
@@ -19,7 +18,7 @@ import (
 // give sends answers, or a message to a team, and waits until is returns true or an error.
 func (s *Stream) give(ctx context.Context, c *edge.Client, m fold.Meaning, is func() (bool, error)) error {
 	a := &answers{of: s, open: map[string]string{}}
-	if err := s.t.store(ctx, c, s.at.Log, m.Intents); err != nil {
+	if err := s.t.g.StoreFiles(ctx, c, s.at.Log, m.Intents); err != nil {
 		return err
 	}
 	cmds, err := binding.Commands(nil, s.at.Log, m.Intents...)
@@ -88,18 +87,12 @@ func (s *Stream) shown() bool {
 	return true
 }
 
-// maxAnswersID bounds the client's id for answers, in bytes.
-const maxAnswersID = 200
-
 // Answer gives answers during a run, and returns when each has been taken or refused. Those that were taken under the same id of the
 // same principal before are taken again: browsers repeat a request whose connection breaks.
 func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, in wire.Answers) error {
-	if len(in.ID) > maxAnswersID {
-		return fault.Newf(fault.InvalidField, "id must be at most %d bytes.", maxAnswersID).At("id")
-	}
-	run := "answer-" + edge.NewID()
-	if in.ID != "" {
-		run = "answer-" + fold.CommandID(strings.Join([]string{at.Name, c.Principal().Subject, in.ID}, "\x00"))
+	name, err := edge.CommandID(in.ID, at.Name, c.Principal().Subject)
+	if err != nil {
+		return err
 	}
 	last, err := t.exists(ctx, c, at)
 	if err != nil {
@@ -109,7 +102,7 @@ func (t *Threads) Answer(ctx context.Context, c *edge.Client, at Place, in wire.
 	defer s.Close()
 	var m fold.Meaning
 	err = t.folded(ctx, at, last, func(base *fold.Thread, end eventlog.Cursor) (err error) {
-		m, err = base.Answers(run, in.Resume, "")
+		m, err = base.Answers("answer-"+name, in.Resume, "")
 		s.thread, s.after = base.Clone(at.Name), end
 		return err
 	})

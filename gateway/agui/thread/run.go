@@ -110,7 +110,7 @@ func (s *Stream) speaks(ctx context.Context, c *edge.Client, q input.Request, m 
 			return err
 		}
 	}
-	if err := s.t.store(ctx, c, s.at.Log, m.Intents); err != nil {
+	if err := s.t.g.StoreFiles(ctx, c, s.at.Log, m.Intents); err != nil {
 		return err
 	}
 	cmds, err := binding.Commands(nil, s.at.Log, m.Intents...)

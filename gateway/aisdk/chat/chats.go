@@ -158,7 +158,7 @@ func (t *Chats) Stop(ctx context.Context, c *edge.Client, at Place, runID string
 // sends sends what a request says, and returns the sequence of the last event that it has caused. Answers that come too late, or to
 // nothing, change nothing: the stream shows what became of their questions.
 func (t *Chats) sends(ctx context.Context, c *edge.Client, at Place, m fold.Meaning) (seq uint64, err error) {
-	if err := t.store(ctx, c, at, m.Intents); err != nil {
+	if err := t.g.StoreFiles(ctx, c, at.Log, m.Intents); err != nil {
 		return 0, err
 	}
 	cmds, err := binding.Commands(nil, at.Log, m.Intents...)
@@ -209,23 +209,4 @@ func caused(commandID string) func(event.Event) bool {
 		}
 		return false
 	}
-}
-
-// store stores the files that a message brings along as objects of the log.
-func (t *Chats) store(ctx context.Context, c *edge.Client, at Place, intents []dialect.Intent) error {
-	for i := range intents {
-		d, is := intents[i].Data.(dialect.SendMessage)
-		if !is || len(d.Files) == 0 {
-			continue
-		}
-		if !c.Principal().MayAct() {
-			return fault.New(fault.Forbidden)
-		}
-		for n := range d.Files { // the intent has the same list
-			if err := t.g.Payloads.File(ctx, at.Log, &d.Files[n]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package thread
+package binding
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/waggle-dev/waggle/proto-schemas/subject"
 )
 
-// store stores the files that intents bring along as objects of the log.
-func (t *Threads) store(ctx context.Context, c *edge.Client, log subject.Log, intents []dialect.Intent) error {
-	for i := range intents {
+// StoreFiles stores the files that intents bring along as objects of the log.
+func (g *Gateway) StoreFiles(ctx context.Context, c *edge.Client, log subject.Log, intents []dialect.Intent) error {
+	for _, intent := range intents {
 		var files []event.File
-		switch d := intents[i].Data.(type) {
+		switch d := intent.Data.(type) {
 		case dialect.SendMessage:
 			files = d.Files
 		case dialect.Answer:
@@ -23,10 +23,8 @@ func (t *Threads) store(ctx context.Context, c *edge.Client, log subject.Log, in
 		if len(files) > 0 && !c.Principal().MayAct() {
 			return fault.New(fault.Forbidden)
 		}
-		for n := range files { // the intent has the same list
-			if err := t.g.Payloads.File(ctx, log, &files[n]); err != nil {
-				return err
-			}
+		if err := g.Payloads.Files(ctx, log, files); err != nil { // the intent has the same list
+			return err
 		}
 	}
 	return nil
