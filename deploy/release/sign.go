@@ -33,6 +33,15 @@ func keyCmd(_ context.Context, c *command, args []string) error {
 	return pem.Encode(c.out, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
+// key parses the arguments of a subcommand that signs, or that names the key, and reads the key.
+func (c *command) key(args []string) (ed25519.PrivateKey, error) {
+	from := c.String("key", "", "file of the signing key")
+	if err := c.Parse(args); err != nil {
+		return nil, err
+	}
+	return readKey(*from)
+}
+
 // readKey returns the key of a file.
 func readKey(file string) (ed25519.PrivateKey, error) {
 	text, err := os.ReadFile(filepath.Clean(file))
@@ -59,15 +68,11 @@ func public(key ed25519.PrivateKey) []byte { return key[ed25519.SeedSize:] }
 // signCmd signs a file in two formats with one key: for minisign and openssl, and for ssh-keygen, which macOS and most
 // distributions have.
 func signCmd(_ context.Context, c *command, args []string) error {
-	from := c.String("key", "", "file of the signing key")
-	if err := c.Parse(args); err != nil {
-		return err
-	}
-	at, err := c.time()
+	key, err := c.key(args)
 	if err != nil {
 		return err
 	}
-	key, err := readKey(*from)
+	at, err := c.time()
 	if err != nil {
 		return err
 	}
@@ -96,11 +101,7 @@ func minisignKey(key ed25519.PrivateKey) string {
 
 // publicCmd prints the public key.
 func publicCmd(_ context.Context, c *command, args []string) error {
-	from := c.String("key", "", "file of the signing key")
-	if err := c.Parse(args); err != nil {
-		return err
-	}
-	key, err := readKey(*from)
+	key, err := c.key(args)
 	if err != nil {
 		return err
 	}
@@ -145,11 +146,7 @@ func framed(b []byte) []byte {
 
 // installCmd prints install.sh with the version and the public key.
 func installCmd(_ context.Context, c *command, args []string) error {
-	from := c.String("key", "", "file of the signing key")
-	if err := c.Parse(args); err != nil {
-		return err
-	}
-	key, err := readKey(*from)
+	key, err := c.key(args)
 	if err != nil {
 		return err
 	}
