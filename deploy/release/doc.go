@@ -16,5 +16,5 @@
 //	release sign -key FILE FILE                       sign a file: FILE.minisig and FILE.sig
 //	release push FILE REFERENCE                       push an image or chart to a registry
 //
-// It is a module of its own, outside of the workspace: nothing that Waggle is made of needs a packager.
+// It is a module of its own, outside of the workspace: no part of Waggle itself needs a packager.
 package main

@@ -58,8 +58,8 @@ func modulesCmd(ctx context.Context, c *command, args []string) error {
 	return nil
 }
 
-// pack returns the zip file and the go.mod of a module of the commit. A module without a licence of its own has that of the
-// repository, as the go command does it.
+// pack returns the zip file and the go.mod of a module of the commit. A module without a licence of its own gets that of the
+// repository, as with the go command.
 func (c *command) pack(ctx context.Context, m module.Version, dir string) (packed, requirements []byte, err error) {
 	sources, err := os.MkdirTemp("", "module")
 	if err != nil {

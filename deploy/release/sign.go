@@ -139,7 +139,7 @@ func sshsig(key ed25519.PrivateKey, content []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "SSH SIGNATURE", Bytes: blob})
 }
 
-// framed returns bytes behind their length, as SSH does.
+// framed returns bytes after their length, as SSH does.
 func framed(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...) //nolint:gosec // a few bytes
 }

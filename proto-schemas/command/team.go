@@ -68,7 +68,7 @@ type TeamRequest struct {
 	Tenant     id.Tenant             `json:"tenant"`
 	Principal  string                `json:"principal,omitempty"`
 	All        bool                  `json:"all,omitempty"`     // it sees every team of the tenant
-	TeamID     string                `json:"team_id,omitempty"` // found: the id of the new team; a team that has it is the answer
+	TeamID     string                `json:"team_id,omitempty"` // found: the id of the new team; if a team has it already, that team is returned
 	Definition *event.TeamDefinition `json:"definition,omitempty"`
 	Named      string                `json:"named,omitempty"`  // instead of Definition: the name of one in the configuration
 	Before     string                `json:"before,omitempty"` // of a list: the next of the previous page

@@ -78,7 +78,7 @@ type Step struct {
 	Attach     string   `json:"attach,omitempty"` // send: the text of a file note.txt that comes with the message
 	Steps      []string `json:"steps,omitempty"`
 	Word       string   `json:"word,omitempty"` // tell: see judge
-	None       bool     `json:"none,omitempty"` // questions: list them until none is open, because the list lags behind the log
+	None       bool     `json:"none,omitempty"` // questions: list them until none is open, since the list lags the log
 }
 
 // Sight is what a step has shown the program. A step that fails shows an error alone.

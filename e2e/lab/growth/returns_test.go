@@ -22,7 +22,7 @@ var (
 )
 
 // TestReturns prints what the first return to each of many old sessions costs after a restart: one after the other, several at
-// once, and beside a chat that goes on. No session is read twice, so that every return is one to the stored log.
+// once, and beside a chat that goes on. No session is read twice, so every return reads the stored log.
 func TestReturns(t *testing.T) {
 	i, have := install(t), 0
 	table := growth.NewTable("sessions", "disk MiB", "memory MiB", "return p50 ms", "p99 ms", "its processor time ms", fmt.Sprintf("%d at once p50 ms", *together), "p99 ms", "its processor time ms", "memory after them MiB")

@@ -17,7 +17,7 @@ export interface CallOptions {
   timeoutMs?: number | undefined;
 }
 
-/** AbortSignal.timeout, which Node 20 collects and never fires where only AbortSignal.any has it. */
+/** Like AbortSignal.timeout. Node 20 may collect that one before it fires if only AbortSignal.any refers to it. */
 function after(ms: number): AbortSignal {
   const late = new AbortController();
   const timer: unknown = setTimeout(() => late.abort(new DOMException("The time-out of the call has passed.", "TimeoutError")), ms);

@@ -113,7 +113,7 @@ export abstract class Watched {
     }
   }
 
-  /** Answers a question, in the inbox of all. Sent again with its id, the answer counts once: browsers repeat requests by themselves. */
+  /** Answers a question, in the inbox of all. The answer has an id, so a repeated request counts once: browsers repeat requests by themselves. */
   protected reply(question: Question | string, answer: QuestionAnswer, signal = this.signal): Promise<void> {
     const q = typeof question === "string" ? this.book.list.find((o) => o.id === question) : question;
     const id = typeof question === "string" ? question : question.id;

@@ -144,7 +144,7 @@ test("what is done to a plan is done once, though its answer is lost with the li
   own.close();
 });
 
-// Chromium repeats a request, also a POST, whose reused connection breaks before it has been answered, and tells nobody.
+// If a reused connection breaks before the answer arrives, Chromium sends the request again by itself, even a POST. The page cannot tell.
 test("an answer that the browser sends twice counts once and is no one else's", async () => {
   const twice: typeof fetch = async (input, init) => {
     if (String(input).endsWith("/answer")) await (await fetch(input, init)).text();
