@@ -30,12 +30,16 @@ const (
 func (f *Follower) Reindex(ctx context.Context, in command.ReindexRequest) (api.Reindexed, error) {
 	began := f.cfg.Now()
 	w := &walk{writer: &f.writer, tenant: in.Tenant, more: func() bool { return f.cfg.Now().Sub(began) < reindexes }}
-	at, err := parsePlace(in.After)
+	from, err := parsePlace(in.After)
+	at := from
 	for more := true; more && err == nil; more = more && w.more() {
 		at, more, err = w.part(ctx, at)
 	}
 	out := api.Reindexed{Logs: w.logs.Load(), Written: w.written.Load(), Next: at.String()}
-	if errors.Is(err, errRaced) {
+	switch {
+	case errors.Is(err, errRaced) && at != from:
+		err = nil // the next request begins at the busy log, and has all of its time for it
+	case errors.Is(err, errRaced):
 		err = fault.Newf(fault.BusUnavailable, "Other processes are writing the same entries. Try again in a few seconds.").Wrap(err)
 	}
 	return out, err
@@ -108,16 +112,16 @@ func (w *walk) part(ctx context.Context, from place) (next place, more bool, err
 }
 
 // orphans removes the entries of logs without events, the newest first, from before a sequence on, 0 for the end of the index.
-func (w *walk) orphans(ctx context.Context, filter string, before uint64) (reached uint64, end bool, err error) {
+func (w *walk) orphans(ctx context.Context, filter string, before uint64) (at uint64, end bool, err error) {
 	for more := true; more; more = w.more() {
 		p, err := w.index.exact.Read(ctx, filter, before, page)
 		if err != nil {
 			return before, false, err
 		}
-		seen := map[subject.Log]bool{}
+		seen, reached := map[subject.Log]bool{}, before
 		var logs []subject.Log
 		for _, e := range p.Entries {
-			before = e.Sequence
+			reached = e.Sequence
 			if log, err := logOf(e.Subject); err == nil && !seen[log] {
 				seen[log], logs = true, append(logs, log)
 			}
@@ -125,6 +129,7 @@ func (w *walk) orphans(ctx context.Context, filter string, before uint64) (reach
 		if err := w.each(ctx, logs, w.orphan); err != nil {
 			return before, false, err
 		}
+		before = reached
 		if !p.More || len(p.Entries) == 0 {
 			return before, true, nil
 		}
@@ -150,9 +155,14 @@ func (w *walk) orphan(ctx context.Context, log subject.Log) error {
 	return err
 }
 
+// rebuild rebuilds the entries of a log. While other processes write the same entries, it tries again as long as the request lasts.
 func (w *walk) rebuild(ctx context.Context, log subject.Log) error {
-	n, err := w.repair(ctx, log)
 	w.logs.Add(1)
-	w.written.Add(int64(n))
-	return err
+	for {
+		n, err := w.repair(ctx, log)
+		w.written.Add(int64(n))
+		if !errors.Is(err, errRaced) || !w.more() {
+			return err
+		}
+	}
 }

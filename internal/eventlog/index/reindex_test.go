@@ -1,15 +1,18 @@
 package index_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/internal/eventlog/index"
@@ -29,6 +32,9 @@ func (w *world) reindex(tn id.Tenant, now func() time.Time) (requests int, logs,
 		f := index.NewFollower(cfg)
 		for in := (command.ReindexRequest{Tenant: tn}); ; {
 			part, err := f.Reindex(w.ctx, in)
+			if f, ok := errors.AsType[*fault.Fault](err); ok && f.Code == fault.BusUnavailable && w.ctx.Err() == nil {
+				continue // a busy log: the same request again, as the error says
+			}
 			require.NoError(w.t, err)
 			requests, logs, written = requests+1, logs+part.Logs, written+part.Written
 			if in.After = part.Next; part.Next == "" {
@@ -158,6 +164,51 @@ func TestTheIndexIsMadeAnewWhileItFollows(t *testing.T) {
 	w.reindex(red, time.Now)
 	require.Equal(t, w.entries(), got)
 	require.Len(t, w.inputs(red, subject.QuestionsOpen, 10), 80)
+}
+
+// TestABusyLogIsRebuilt: another process writes the summary without a pause, until the request has tried more often than one rebuild does.
+func TestABusyLogIsRebuilt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	log := sessionOf(red, "busy")
+	w.append(log, opened("ann"))
+	w.recover()
+	want := w.entries()
+	var looks atomic.Int64 // at the clock, one after each rebuild that lost
+	began := time.Now()
+	f := index.NewFollower(index.Config{Index: w.Index, Conn: w.conn, Kind: id.KindSession, Logger: zerolog.Nop(), Now: func() time.Time {
+		looks.Add(1)
+		return began
+	}})
+	enough := int64(len(w.conn.Partitions().All())) + 50
+	var other sync.WaitGroup
+	defer other.Wait()
+	started, over := make(chan struct{}), make(chan struct{})
+	other.Go(func() {
+		for n := 0; looks.Load() < enough; n++ {
+			_, err := w.conn.JS().Publish(w.ctx, log.Index(), []byte("{"))
+			if n == 0 {
+				close(started)
+			}
+			select {
+			case <-over:
+				return
+			default:
+			}
+			if !assert.NoError(t, err) {
+				return
+			}
+		}
+	})
+	<-started
+	out, err := f.Reindex(w.ctx, command.ReindexRequest{Tenant: red})
+	close(over)
+	require.NoError(t, err)
+	require.Empty(t, out.Next)
+	require.Equal(t, int64(1), out.Logs)
+	other.Wait()
+	w.reindex(red, time.Now)
+	require.Equal(t, want, w.entries())
 }
 
 // TestAnUnknownPlaceIsRefused before anything is read.
