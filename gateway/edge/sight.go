@@ -33,13 +33,13 @@ func (c *Client) Sees(ctx context.Context, log subject.Log, missing *fault.Fault
 	return err
 }
 
-// Ends returns the end of a log that the client sees. A session without events is returned if it may still be opened, and
+// Ends returns the end of a log that the client sees and is about to watch. A session without events is returned if it may still be opened, and
 // any other log as the fault missing.
 func (c *Client) Ends(ctx context.Context, log subject.Log, missing *fault.Fault) (last eventlog.Cursor, u *Unopened, err error) {
 	if err = c.Sees(ctx, log, missing); err != nil {
 		return last, nil, err
 	}
-	if last, err = c.e.Log.Last(ctx, log); err != nil || last.Seq > 0 {
+	if last, err = c.e.Log.Attend(ctx, log); err != nil || last.Seq > 0 {
 		return last, nil, err
 	}
 	u, ok := c.e.Awaited(c.Principal(), log)

@@ -83,11 +83,14 @@ func (t *tail) reschedule(now time.Time) {
 	t.s.met.checks.WithLabelValues(t.trigger).Inc()
 	switch t.trigger {
 	case checkSettle, checkPeriod:
-		t.trigger, t.checkAt = checkPeriod, now.Add(jitter(t.s.opt.Check)+t.s.opt.Check/4)
+		t.trigger, t.checkAt = checkPeriod, now.Add(t.s.period())
 	default:
 		t.trigger, t.checkAt = checkSettle, now.Add(settle)
 	}
 }
+
+// period returns the time from one comparison to the next.
+func (s *Store) period() time.Duration { return jitter(s.opt.Check) + s.opt.Check/4 }
 
 // checkSoon makes the tail due in the given time, unless it is due before.
 func (t *tail) checkSoon(trigger string, in time.Duration) {

@@ -89,3 +89,54 @@ func TestManyWhoAskForAnEndShareARequest(t *testing.T) {
 	require.ErrorIs(t, due.err, fault.New(fault.BusUnavailable))
 	require.Empty(t, s.ends.now)
 }
+
+// A client that returns to a log costs one request for the log's end: the one that opens the tail.
+func TestAReturnAsksForTheEndOnce(t *testing.T) {
+	t.Parallel()
+	s, log := newStore(t, single(t), Options{}), testLog("returns")
+	fill(t, newStore(t, s.conn, Options{}), log, 0, 3)
+	asked, err := s.nc.SubscribeSync("$JS.API.STREAM.MSG.GET." + subject.DefaultPartitions.Stream(log))
+	require.NoError(t, err)
+	requests := func() int {
+		require.NoError(t, s.nc.Flush())
+		n, _, err := asked.Pending()
+		require.NoError(t, err)
+		return n
+	}
+	at, err := s.Attend(t.Context(), log)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, at.Seq)
+	r := newRecorder(10)
+	v := watch(s, log, Cursor{}, r)
+	r.reach(t, 3)
+	require.Equal(t, 1, requests())
+
+	// Of a log that is watched it tells of events that the viewers have not seen yet.
+	inject(t, s.conn, log, newEvent(log, "unannounced", delta("m", "x")), 4, at.Stream)
+	at, err = s.Attend(t.Context(), log)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, at.Seq)
+	require.Equal(t, 2, requests())
+	v.Close()
+}
+
+// A log without events, and a deleted one, is not watched because its end was asked for.
+func TestAnEndToNothingLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, single(t), Options{})
+	none, gone := testLog("none"), testLog("gone")
+	fill(t, s, gone, 0, 3)
+	remove(t, s, gone)
+	at, err := s.Attend(t.Context(), none)
+	require.NoError(t, err)
+	require.Zero(t, at)
+	_, err = s.Attend(t.Context(), gone)
+	require.ErrorIs(t, err, ErrDeleted)
+	for _, log := range []subject.Log{none, gone} {
+		require.Nil(t, s.tail(tailKey(log)), log)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Attend(ctx, testLog("cancelled"))
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -150,6 +151,34 @@ func (e *ends) next(log subject.Log) *end {
 	}
 	e.now[log] = &end{done: make(chan struct{})}
 	return due
+}
+
+// Attend is Last for a log that the caller is about to watch. If no viewer has the log, the request for its end opens its tail, so
+// that Watch needs none within Options.Linger.
+func (s *Store) Attend(ctx context.Context, log subject.Log) (Cursor, error) {
+	s.mu.Lock()
+	if _, known := s.tails[tailKey(log)]; known || s.closed {
+		s.mu.Unlock()
+		return s.Last(ctx, log)
+	}
+	t := s.begin(log)
+	t.idle = time.Now()
+	s.mu.Unlock()
+	s.pool(log).Submit(t.start)
+	select {
+	case end := <-t.opened:
+		if !end.exact {
+			return s.Last(ctx, log)
+		}
+		if end.last == nil || end.last.Type.Tombstone() {
+			s.dropUnwatched(t)
+		}
+		return positionOf(log, end.last)
+	case <-s.ctx.Done():
+		return Cursor{}, ErrClosed
+	case <-ctx.Done():
+		return Cursor{}, ended(ctx, context.Cause(ctx))
+	}
 }
 
 // head asks the leader for the log's last entry until it answers; nil if the log is empty.

@@ -10,42 +10,55 @@ import (
 // reached all servers of a cluster, and a follower that answered the first check has caught up.
 const settle = 2 * time.Second
 
+// opened is the end of a log as its tail found it.
+type opened struct {
+	last  *Entry // nil: the log is empty
+	exact bool   // the leader has answered
+}
+
 // start subscribes to the log's announcements and finds the log's end. It subscribes first, so that the tail misses
 // nothing between the two.
 func (t *tail) start() {
-	last, err := patiently(t.s, func() (last *Entry, err error) {
+	end, err := patiently(t.s, func() (end opened, err error) {
 		err = t.s.retry(t.s.ctx, func() (err error) {
-			last, err = t.open()
+			end, err = t.open()
 			return err
 		})
-		return last, err
+		return end, err
 	})
 	if err != nil {
 		t.broken(err)
+		t.opened <- opened{}
 		return
 	}
-	t.begin(last)
+	t.begin(end.last)
+	t.opened <- end
+	if t.s.nc.ConnectedClusterName() == "" { // a single server knows the interest by now, and has no follower
+		t.checkSoon(checkPeriod, t.s.period())
+		return
+	}
 	t.checkSoon(checkSettle, settle)
 }
 
-// open subscribes and returns the last entry, nil if the log is empty.
-func (t *tail) open() (*Entry, error) {
+// open subscribes and finds the log's end.
+func (t *tail) open() (end opened, err error) {
 	if err := t.subscribe(); err != nil {
-		return nil, err
+		return end, err
 	}
 	if err := t.s.flush(); err != nil {
-		return nil, err
+		return end, err
 	}
-	last, err := t.s.leaderLast(t.s.ctx, t.log)
-	if err != nil && !errors.Is(err, errNone) && !permanent(err) {
+	end.last, err = t.s.leaderLast(t.s.ctx, t.log)
+	end.exact = err == nil || errors.Is(err, errNone)
+	if !end.exact && !permanent(err) {
 		// The stream has no leader at the moment. Reads continue without one: announcements, or the check after an
 		// election, bring the entries that the replica lacks.
-		last, err = t.s.anyLast(t.s.ctx, t.log)
+		end.last, err = t.s.anyLast(t.s.ctx, t.log)
 	}
 	if errors.Is(err, errNone) {
-		return nil, nil //nolint:nilnil // an empty log has no last entry
+		end.last, err = nil, nil
 	}
-	return last, err
+	return end, err
 }
 
 // heal reads until the tail knows of no missing entries.

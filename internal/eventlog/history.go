@@ -96,13 +96,21 @@ func upTo(entries []*Entry, end Cursor) []*Entry {
 // the leader does not answer for Options.Retry.
 func (s *Store) Last(ctx context.Context, log subject.Log) (Cursor, error) {
 	e, err := s.head(ctx, log)
-	if err != nil || e == nil {
+	if err != nil {
 		return Cursor{}, err
 	}
-	if e.Type.Tombstone() {
+	return positionOf(log, e)
+}
+
+// positionOf returns the position of the log's last entry, which is nil if the log is empty.
+func positionOf(log subject.Log, last *Entry) (Cursor, error) {
+	switch {
+	case last == nil:
+		return Cursor{}, nil
+	case last.Type.Tombstone():
 		return Cursor{}, deleted(log)
 	}
-	return e.Cursor(), nil
+	return last.Cursor(), nil
 }
 
 // Follows reports whether the shard has an event of a log of the kind after the sequence of its stream. It asks the leader, and returns

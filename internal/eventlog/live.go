@@ -209,6 +209,21 @@ func (s *Store) drop(t *tail) {
 	}
 }
 
+// dropUnwatched removes a tail unless it has viewers, and unsubscribes.
+func (s *Store) dropUnwatched(t *tail) {
+	s.mu.Lock()
+	t.mu.Lock()
+	watched, sub := len(t.viewers) > 0, t.sub
+	if !watched {
+		s.forget(t)
+	}
+	t.mu.Unlock()
+	s.mu.Unlock()
+	if !watched && sub != nil {
+		_ = sub.Unsubscribe()
+	}
+}
+
 // forget removes the tail from the Store. s.mu and t.mu are held.
 func (s *Store) forget(t *tail) {
 	if t.gone {

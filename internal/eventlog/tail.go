@@ -28,6 +28,8 @@ type tail struct {
 	scratch  []*Viewer // used by emit
 	fresh    []*Entry  // used by emit
 
+	opened chan opened // gets one value once the tail is ready or broken
+
 	mu        sync.Mutex
 	sub       *nats.Subscription
 	ready     bool // splice.Last is the log's end in the stream
@@ -49,9 +51,18 @@ func newTail(s *Store, log subject.Log) *tail {
 	return &tail{
 		s: s, log: log, key: tailKey(log),
 		ring:    entry.NewRing(s.opt.Ring, s.opt.RingBytes),
+		opened:  make(chan opened, 1),
 		viewers: make(map[*Viewer]struct{}),
 		groups:  make(map[uint64]*group),
 	}
+}
+
+// begin returns the tail of a log that has none. The caller starts it. s.mu is held.
+func (s *Store) begin(log subject.Log) *tail {
+	t := newTail(s, log)
+	s.tails[t.key] = t
+	s.met.watched.Inc()
+	return t
 }
 
 // emit takes entries from any source and delivers the next ones to the live viewers. It heals gaps for the given

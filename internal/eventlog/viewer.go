@@ -73,9 +73,7 @@ func (s *Store) Watch(log subject.Log, after Cursor, sink Sink) *Viewer {
 	}
 	t, known := s.tails[tailKey(log)]
 	if !known {
-		t = newTail(s, log)
-		s.tails[t.key] = t
-		s.met.watched.Inc()
+		t = s.begin(log)
 	}
 	v.t = t
 	t.mu.Lock()
