@@ -60,6 +60,7 @@ endif
 
 .PHONY: up down logs observe backup restore images secrets compose-test images-check images-scan sbom vulnerabilities release release-test
 .PHONY: helm helm-files helm-golden kube
+.PHONY: site docs
 .PHONY: help build run check test race changes supply test-all steady natsd mutants lint lint-changed fmt generate verify e2e packages typescript python console soak chaos attack growth speed profiles streams simulate bench clean
 
 help: ## show this list
@@ -113,6 +114,14 @@ mutants: natsd $(MUTANTS) ## count the small faults in central packages that the
 e2e: build natsd $(TESTSUM) ## run the tests that need processes: kill -9, two gateways, the README
 	@scripts/nettools.sh
 	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/e2e.json -dirs '$(CURDIR)/e2e' -- $(GO) test -json -count=1 -p $(PARALLEL) -timeout 20m $(if $(RUN),-run '$(RUN)') $(or $(PKG),./...)
+
+# Where a page names packages of npm, those of the SDK are built here.
+site: build packages $(TESTSUM) ## follow every page of docs/site: run its commands and programs, compare what they print (RUN=TestPages/start narrows)
+	@npm run --silent build --prefix sdk/typescript
+	@WAGGLE_E2E_BINARY=$(CURDIR)/bin/waggle $(TESTSUM) -out $(RESULTS)/site.json -dirs '$(CURDIR)/e2e/site' -- $(GO) test -json -tags=$(TAGS),site -count=1 -timeout 20m $(if $(RUN),-run '$(RUN)') .
+
+docs: packages ## build the site of docs/site, and check its links, anchors and spelling
+	@cd docs/site && npm run --silent build && npm run --silent check
 
 # Needs Node 20 with npm, Debian's chromium, python3 and curl. Nothing of a package runs when it is installed.
 # npm writes this file last.

@@ -10,7 +10,7 @@ import { chromium } from "playwright-core";
 export const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Where the pictures of the docs are. */
-export const images = here("../../docs/images/");
+export const images = here("../../docs/site/images/");
 
 const [addr, nats, telemetry] = [19801, 19802, 19803].map((port) => `127.0.0.1:${port}`);
 
