@@ -59,6 +59,7 @@ func (s *streams) topics(r *http.Request, c *edge.Client, types []event.Type, to
 		}
 		shown.Log(r.Context(), name, s.shared.Streams, log, eventlog.Cursor{Seq: logs[i].after})
 	}
+	shown.Show()
 	return shown, nil
 }
 

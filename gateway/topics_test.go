@@ -58,6 +58,11 @@ func TestTopicsShareAStream(t *testing.T) {
 		r.happens(one, event.MessageDeltaData{MessageID: "m", RunID: "r", Text: fmt.Sprint(i)})
 		r.happens(two, event.TaskReportedData{Status: fmt.Sprint(i)})
 	}
+	warm := r.reads(topics(topicOf(one, 1))) // the gateway has the events of one log, and has to ask for the other's end
+	for range 4 {
+		warm.must()
+	}
+	defer warm.leave()
 	path := topics(topicOf(one, 1), topicOf(two, 0), "events")
 	s := r.reads(path)
 	seen := map[string][]uint64{}

@@ -31,32 +31,48 @@ type Topics struct {
 	to      transport.Transport
 	watches *stream.Watches
 
-	mu  sync.Mutex
-	all []*topic
+	all []*topic   // complete before any is shown
+	mu  sync.Mutex // guards the positions of all topics
 }
 
 var _ Binding = (*Topics)(nil)
 
-// NewTopics returns a binding to nothing. Its viewers are listed in w.
+// NewTopics returns a binding to nothing. Log and Announcements add topics, and Show begins to show them. The viewers are listed
+// in w.
 func NewTopics(to transport.Transport, w *stream.Watches) *Topics {
 	return &Topics{to: to, watches: w}
 }
 
-// Log shows the events of a log after a position, as a topic of the name.
+// Log adds the events of a log after a position, as a topic of the name.
 func (t *Topics) Log(ctx context.Context, name string, src *stream.Source, log subject.Log, after eventlog.Cursor) {
-	one := t.add(&topic{of: t, name: name, event: eventOfLog, log: string(log.Kind) + "/" + log.Entity.String(), at: transport.Position{Seq: after.Seq}})
-	one.shown = NewLog(ctx, src, log, after, one, t.watches)
+	one := &topic{of: t, name: name, event: eventOfLog, log: string(log.Kind) + "/" + log.Entity.String(), at: transport.Position{Seq: after.Seq}}
+	one.show = func() error {
+		one.shown = NewLog(ctx, src, log, after, one, t.watches)
+		return nil
+	}
+	t.all = append(t.all, one)
 }
 
-// Announcements shows the announcements of a tenant, as Announcements.Show does, as a topic of the name.
+// Announcements adds the announcements of a tenant, as Announcements.Show shows them, as a topic of the name.
 func (t *Topics) Announcements(ctx context.Context, name string, a *Announcements, who auth.Principal, types []event.Type) {
-	one := t.add(&topic{of: t, name: name, event: eventAnnounced})
-	live, err := a.Show(ctx, who, types, one, t.watches)
-	if err != nil {
-		End(one, fault.From(err, ""))
-		return
+	one := &topic{of: t, name: name, event: eventAnnounced}
+	one.show = func() error {
+		live, err := a.Show(ctx, who, types, one, t.watches)
+		if err == nil {
+			one.shown = live
+		}
+		return err
 	}
-	one.shown = live
+	t.all = append(t.all, one)
+}
+
+// Show begins to show the topics, once all are added: the id of the first event names the positions of all logs.
+func (t *Topics) Show() {
+	for _, one := range t.all {
+		if err := one.show(); err != nil {
+			End(one, fault.From(err, ""))
+		}
+	}
 }
 
 // Fail says why a topic is not shown.
@@ -64,16 +80,9 @@ func (t *Topics) Fail(name string, f *fault.Fault) {
 	t.to.Force(problem(name, codec.Fail(f, time.Time{})))
 }
 
-func (t *Topics) add(one *topic) *topic {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all = append(t.all, one)
-	return one
-}
-
 // Room implements Binding.
 func (t *Topics) Room() {
-	for _, one := range t.all { // complete before the connection is served
+	for _, one := range t.all {
 		if one.shown != nil {
 			one.shown.Room()
 		}
@@ -106,6 +115,7 @@ type topic struct {
 	name  string
 	event string // name of its events
 	log   string // KIND/ID; empty = no log
+	show  func() error // sets shown
 	shown Binding
 
 	at   transport.Position // guarded by of.mu, as is over
