@@ -38,6 +38,8 @@ type page struct {
 func newPage(t *testing.T, root string) *page {
 	t.Helper()
 	p := &page{t: t, root: root, dir: t.TempDir(), addr: freeport.Addr(t)}
+	// Of a root process, programs of tool servers run as another user, who has to reach their files.
+	require.NoError(t, os.Chmod(filepath.Dir(p.dir), 0o755)) //nolint:gosec // not secret
 	t.Cleanup(p.end)
 	bus, dev := freeport.Addr(t), freeport.Addr(t)
 	_, devPort, _ := strings.Cut(dev, ":")
@@ -108,8 +110,8 @@ func (p *page) step(b Block, afterCommand bool) {
 func (p *page) file(b Block) {
 	p.t.Helper()
 	name := filepath.Join(p.dir, filepath.FromSlash(b.Name))
-	require.NoError(p.t, os.MkdirAll(filepath.Dir(name), 0o750))
-	require.NoError(p.t, os.WriteFile(name, []byte(b.Text), 0o600))
+	require.NoError(p.t, os.MkdirAll(filepath.Dir(name), 0o755))    //nolint:gosec // not secret
+	require.NoError(p.t, os.WriteFile(name, []byte(b.Text), 0o644)) //nolint:gosec // not secret
 	if filepath.Base(b.Name) == "waggle.yaml" {
 		c := process.Start(p.t, process.Options{Name: "config", Dir: p.dir, Args: []string{"up", "--config", b.Name, "--print-config"}})
 		require.NoError(p.t, c.Wait(), "line %d: %s", b.Line, c.Output())
