@@ -201,8 +201,9 @@ lint: $(LINT) ## run golangci-lint on every module
 fmt: $(LINT) ## format all Go code with gofumpt
 	@for dir in $(MODULES) $(OUTSIDE); do (cd $$dir && $(LINT) fmt --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
-# The documents of others hold the schemas: these come first. e2e comes last, it adds its tests to pages of others.
-GENERATE := $(filter %/proto-schemas,$(UNIT)) $(filter-out %/proto-schemas,$(UNIT)) $(filter %/deploy/supply %/e2e %/e2e/lab,$(MODULES))
+# The documents of others hold the schemas: these come first. e2e adds its tests to pages of others, and docs/site shows these pages.
+GENERATE := $(filter %/proto-schemas,$(UNIT)) $(filter-out %/proto-schemas %/docs/site,$(UNIT)) $(filter %/deploy/supply %/e2e %/e2e/lab,$(MODULES)) \
+	$(filter %/docs/site,$(UNIT))
 
 generate: ## regenerate everything that is generated
 	@for dir in $(GENERATE); do (cd $$dir && $(GO) generate ./...) || exit 1; done

@@ -22,6 +22,7 @@ require (
 	github.com/spf13/pflag v1.0.9
 	github.com/stretchr/testify v1.12.1
 	github.com/waggle-dev/waggle/console v0.0.0
+	github.com/waggle-dev/waggle/docs/site v0.0.0
 	github.com/waggle-dev/waggle/proto-schemas v0.1.0
 	github.com/waggle-dev/waggle/sdk/go v0.1.0
 	github.com/yuin/goldmark v1.8.7
@@ -123,6 +124,7 @@ require (
 
 replace (
 	github.com/waggle-dev/waggle/console => ../console
+	github.com/waggle-dev/waggle/docs/site => ../docs/site
 	github.com/waggle-dev/waggle/gateway => ../gateway
 	github.com/waggle-dev/waggle/internal => ../internal
 	github.com/waggle-dev/waggle/proto-schemas => ../proto-schemas

@@ -42,6 +42,8 @@ part e2e sum e2e -dirs "$PWD/e2e" -- go test -json "$nightly" -shuffle=on -count
 part lab sum lab -dirs "$PWD/e2e/lab" -- go test -json -count=1 -p 1 -timeout 60m ./...
 part typescript make typescript PART=all
 part python make python
+part site make site
+part docs make docs
 part lint make lint
 part verify make verify
 part helm make helm
@@ -51,7 +53,7 @@ part chaos make chaos
 part soak make soak
 part bench make bench
 
-.cache/bin/testsum "$out"/*.json .cache/test/{typescript,console,python,helm,supply,release}.json >"$out/sum.log" || failed+=(tests)
+.cache/bin/testsum "$out"/*.json .cache/test/{typescript,console,python,site,helm,supply,release}.json >"$out/sum.log" || failed+=(tests)
 grep -v '^ok ' "$out/sum.log" | sed '$d'
 ((${#failed[@]} == 0)) || echo "failed: ${failed[*]}"
 tail -n 1 "$out/sum.log"

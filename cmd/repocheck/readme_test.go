@@ -19,6 +19,30 @@ var pages = []string{
 	"docs/PROTOCOL-ASP.md", "docs/PROTOCOL-TEAM.md", "docs/PROTOCOL-EVENTS.md", "docs/PROTOCOL-AGUI.md", "docs/PROTOCOL-AISDK.md", "docs/GLOSSARY.md",
 }
 
+// sitePages are the pages of docs/site that people write.
+func sitePages(t *testing.T) (out []string) {
+	t.Helper()
+	site := filepath.Join(top(t), "docs", "site")
+	err := filepath.WalkDir(site, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		name, err := filepath.Rel(top(t), path)
+		if err == nil && !strings.HasPrefix(read(t, name), "<!-- Generated") {
+			out = append(out, filepath.ToSlash(name))
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, out)
+	return out
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(top(t), name))
@@ -42,7 +66,7 @@ var makeTarget = regexp.MustCompile("(?m)(?:^|`)make ([a-z0-9-]+)")
 func TestMakeTargetsExist(t *testing.T) {
 	makefile := read(t, "Makefile")
 	found := 0
-	for _, p := range pages {
+	for _, p := range append(sitePages(t), pages...) {
 		for _, m := range makeTarget.FindAllStringSubmatch(read(t, p), -1) {
 			found++
 			require.Contains(t, makefile, "\n"+m[1]+":", p)

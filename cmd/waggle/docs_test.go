@@ -22,21 +22,21 @@ var documents = []string{
 func TestFlagsExist(t *testing.T) {
 	root := newProgram(streams{}).Root
 	seen := map[string]bool{}
-	for _, p := range documents {
+	for _, p := range append(sitePages(t), documents...) {
 		text, err := os.ReadFile(filepath.Join("../..", p))
 		require.NoError(t, err)
 		for _, words := range commands(string(text)) {
 			line := strings.Join(words, " ")
 			name := words[:1]
-			if (name[0] == "sessions" || name[0] == "tasks" || name[0] == "teams") && len(words) > 1 {
-				name = words[:2] // their flags are those of what is done with them
+			if len(words) > 1 && flagsOf(root, words[:2]) != nil {
+				name = words[:2] // a command of a group, such as "sessions list"
 			}
 			flags := flagsOf(root, name)
 			require.NotEmpty(t, flags, "%s: waggle %s", p, line)
 			seen[name[0]] = true
 			for _, word := range words[1:] {
 				flag, _, _ := strings.Cut(word, "=")
-				if strings.HasPrefix(flag, "--") {
+				if strings.HasPrefix(flag, "--") && flag != "-->" { // the end of a comment
 					require.Contains(t, flags, flag, "%s: %s", p, line)
 				}
 			}
@@ -45,6 +45,22 @@ func TestFlagsExist(t *testing.T) {
 	for _, want := range []string{"up", "serve", "chat", "tail", "doctor"} {
 		require.Contains(t, seen, want)
 	}
+}
+
+// sitePages are the pages of docs/site, without the one that has the help of the commands.
+func sitePages(t *testing.T) (out []string) {
+	t.Helper()
+	for _, depth := range []string{"*.md", "*/*.md", "*/*/*.md"} {
+		found, err := filepath.Glob("../../docs/site/" + depth)
+		require.NoError(t, err)
+		for _, p := range found {
+			if p != commandsPage && !strings.Contains(p, "node_modules") {
+				out = append(out, strings.TrimPrefix(p, "../../"))
+			}
+		}
+	}
+	require.NotEmpty(t, out)
+	return out
 }
 
 // flagsOf returns the flags that the help of a command shows, or nothing if such a command does not exist.
@@ -58,7 +74,7 @@ func flagsOf(root *cobra.Command, name []string) (flags []string) {
 	return flags
 }
 
-var commandLine = regexp.MustCompile("waggle ((?:up|serve|open|chat|agents|tasks|teams|sessions|tail|doctor|healthcheck|version)\\b[^`\n|#\"']*)")
+var commandLine = regexp.MustCompile("waggle ((?:up|demo|serve|open|docs|chat|agents|tasks|teams|sessions|top|tail|doctor|token|keys|bootstrap|backup|restore|reindex|cells|connections|healthcheck|version)\\b[^`\n|#\"']*)")
 
 // commands returns the words of every waggle command in the text, without "waggle".
 func commands(text string) [][]string {

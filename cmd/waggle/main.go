@@ -27,6 +27,7 @@ type cli struct {
 	Demo  demoCmd  `cmd:"" group:"Start" help:"Run \"waggle up\" in a child process and open its console, which can kill it: see that nothing is lost."`
 	Serve serveCmd `cmd:"" group:"Start" help:"Run selected roles against a NATS server."`
 	Open  openCmd  `cmd:"" group:"Start" help:"Open the console of a running gateway in a browser."`
+	Docs  docsCmd  `cmd:"" group:"Start" help:"Show the documentation in a browser, offline."`
 
 	Chat     chatCmd     `cmd:"" group:"Talk" help:"Ask a question or chat in a session of the gateway."`
 	Sessions sessionsCmd `cmd:"" group:"Talk" help:"List, show, export, import, cancel and delete sessions."`
@@ -61,6 +62,7 @@ const examples = `  waggle demo                                   run everything
   waggle top                                    watch everything, and answer questions
   waggle sessions show ID                       look at what happened
   waggle doctor                                 find out what is wrong
+  waggle docs                                   read on, offline
 `
 
 func main() {

@@ -53,10 +53,14 @@ func local(root, tool, name string) (string, error) {
 			return "true", nil
 		}
 		at := filepath.Join(root, "node_modules", name)
-		if _, err := os.Stat(at); err != nil {
-			return "", fmt.Errorf("npm install %s: %w (make packages)", name, err)
+		if !exists(at) {
+			return "", fmt.Errorf("npm install %s: the test has no such package (make packages)", name)
 		}
-		return fmt.Sprintf("mkdir -p node_modules/%s && ln -sfn %s node_modules/%s", filepath.Dir(name), at, name), nil
+		link := fmt.Sprintf("mkdir -p node_modules/%s node_modules/.bin && ln -sfn %s node_modules/%s", filepath.Dir(name), at, name)
+		if program := filepath.Join(root, "node_modules/.bin", name); exists(program) {
+			link += fmt.Sprintf(" && ln -sfn %s node_modules/.bin/", program)
+		}
+		return link, nil
 	default:
 		name, _, _ = strings.Cut(name, "@")
 		if ownModules[name] == "" {
@@ -68,4 +72,9 @@ func local(root, tool, name string) (string, error) {
 		}
 		return strings.Join(append(out, "cp "+filepath.Join(root, "sdk/go/go.sum")+" .", "go mod tidy"), "\n"), nil
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -15,14 +15,14 @@ type Block struct {
 
 	Run   string // how to run it: "background", "until TEXT", or empty
 	Not   string // why it is not run
-	Do    string // an instruction without a block: "type" or "browse"
+	Do    string // an instruction without a block: "type", "wait" or "browse"
 	Value string // the text to type, or the page to browse
 }
 
 var (
 	fence       = regexp.MustCompile("^( *)(`{3,})([^`]*)$")
 	title       = regexp.MustCompile(`\[([^\]]+)\]\s*$`)
-	instruction = regexp.MustCompile(`^ *<!-- (run|not run|type|browse): (.*?) -->$`)
+	instruction = regexp.MustCompile(`^ *<!-- (run|not run|type|wait|browse): (.*?) -->$`)
 )
 
 // Parse returns the blocks and instructions of a page, in order.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,7 +31,7 @@ type page struct {
 	own  *strings.Replacer // puts the page's addresses in place of those that it names
 
 	steps  int
-	output func() string // of the last command
+	last   *process.Process // the last command, whose output comes next
 	asked  *process.Process
 	answer *os.File
 }
@@ -40,7 +41,6 @@ func newPage(t *testing.T, root string) *page {
 	p := &page{t: t, root: root, dir: t.TempDir(), addr: freeport.Addr(t)}
 	// Of a root process, programs of tool servers run as another user, who has to reach their files.
 	require.NoError(t, os.Chmod(filepath.Dir(p.dir), 0o755)) //nolint:gosec // not secret
-	t.Cleanup(p.end)
 	bus, dev := freeport.Addr(t), freeport.Addr(t)
 	_, devPort, _ := strings.Cut(dev, ":")
 	p.own = strings.NewReplacer("127.0.0.1:9000", p.addr, "localhost:9000", p.addr, "127.0.0.1:4222", bus, "5173", devPort)
@@ -79,7 +79,7 @@ func (p *page) follow(blocks []Block) {
 	p.t.Helper()
 	for i, b := range blocks {
 		b.Text = p.own.Replace(b.Text)
-		after := i > 0 && blocks[i-1].Not == "" && (blocks[i-1].Lang == "sh" || blocks[i-1].Do == "type")
+		after := i > 0 && blocks[i-1].Not == "" && (blocks[i-1].Lang == "sh" || blocks[i-1].Do != "")
 		p.step(b, after)
 	}
 }
@@ -89,8 +89,8 @@ func (p *page) step(b Block, afterCommand bool) {
 	p.t.Helper()
 	switch {
 	case b.Not != "":
-	case b.Do == "type":
-		p.typed(b)
+	case b.Do == "type", b.Do == "wait":
+		p.ends(b)
 	case b.Do == "browse":
 		p.browse(b)
 	case b.Name != "":
@@ -144,13 +144,18 @@ func (p *page) shell(b Block) {
 	c := process.Start(p.t, process.Options{
 		Name: fmt.Sprintf("line %d", b.Line), Dir: p.dir, Env: p.env, Program: "bash", Args: []string{"-eu", name}, Input: stdin,
 	})
+	p.t.Cleanup(p.end) // before the end of this process is awaited: its children hold its output
 	require.NoError(p.t, stdin.Close())
-	p.output = c.Output
+	p.last = c
 	until, waits := strings.CutPrefix(b.Run, "until ")
 	if waits {
 		p.asked, p.answer = c, answer
 		p.t.Cleanup(func() { _ = answer.Close() })
-		p.appears(c, p.own.Replace(until), b.Line)
+		if command := prints.FindStringSubmatch(until); command != nil {
+			p.prints(c, command[1], command[2], b.Line)
+		} else {
+			p.appears(c, p.own.Replace(until), b.Line)
+		}
 		return
 	}
 	require.NoError(p.t, answer.Close())
@@ -185,34 +190,53 @@ func (p *page) end() {
 	}
 }
 
-// appears waits until a process prints a text.
+// appears waits until a process prints a text, or ends.
 func (p *page) appears(c *process.Process, text string, line int) {
 	p.t.Helper()
-	process.Eventually(p.t, fmt.Sprintf("line %d prints %q", line, text), func() bool {
-		found := strings.Contains(colours.ReplaceAllString(c.Output(), ""), text)
-		select {
-		case <-c.Ended():
-			require.True(p.t, strings.Contains(c.Output(), text), "line %d ended: %s", line, c.Output())
-		default:
-		}
-		return found
-	})
+	printed := func() bool { return strings.Contains(colours.ReplaceAllString(c.Output(), ""), text) }
+	process.Eventually(p.t, fmt.Sprintf("line %d prints %q", line, text), func() bool { return printed() || ended(c) })
+	require.True(p.t, printed(), "line %d has ended without %q: %s", line, text, c.Output())
 }
 
-// typed writes a line to the command that waits for one, and waits until it ends.
-func (p *page) typed(b Block) {
+func ended(c *process.Process) bool {
+	select {
+	case <-c.Ended():
+		return true
+	default:
+		return false
+	}
+}
+
+var prints = regexp.MustCompile(`^(waggle .*) prints (.*)$`)
+
+// prints waits until another command prints a text.
+func (p *page) prints(c *process.Process, command, text string, line int) {
+	p.t.Helper()
+	process.Eventually(p.t, fmt.Sprintf("%s prints %s", command, text), func() bool {
+		asked := process.Start(p.t, process.Options{Name: command, Dir: p.dir, Env: p.env, Args: strings.Fields(command)[1:]})
+		return ended(c) || asked.Wait() == nil && strings.Contains(asked.Output(), text)
+	})
+	require.False(p.t, ended(c), "line %d has ended: %s", line, c.Output())
+}
+
+// ends waits for the end of the last command that was left running, and types the line that it may wait for.
+func (p *page) ends(b Block) {
 	p.t.Helper()
 	require.NotNil(p.t, p.asked, "line %d: no command waits", b.Line)
-	_, err := io.WriteString(p.answer, b.Value+"\n")
-	require.NoError(p.t, err)
+	if b.Do == "type" {
+		_, err := io.WriteString(p.answer, b.Value+"\n")
+		require.NoError(p.t, err)
+	}
 	require.NoError(p.t, p.answer.Close())
 	require.NoError(p.t, p.asked.Wait(), "line %d: %s", b.Line, p.asked.Output())
-	p.output = p.asked.Output
+	p.last = p.asked
 }
 
 func (p *page) printed(b Block) {
 	p.t.Helper()
-	process.Eventually(p.t, fmt.Sprintf("line %d is printed", b.Line), func() bool { return Missing(b.Text, p.output()) == "" })
+	missing := func() string { return Missing(b.Text, p.last.Output()) }
+	process.Eventually(p.t, fmt.Sprintf("line %d is printed", b.Line), func() bool { return missing() == "" || ended(p.last) })
+	require.Empty(p.t, missing(), "line %d: this is missing in the output:\n%s", b.Line, p.last.Output())
 }
 
 // browse opens a page in Chromium, sends a text and waits for another: URL | TEXT | TEXT.

@@ -1,7 +1,7 @@
 // The site. Its pages are plain Markdown: "waggle docs" and GitHub show the same files.
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vitepress";
-import { namedFences } from "./fences";
+import { extend } from "./markdown";
 
 interface Page {
   title: string;
@@ -38,7 +38,8 @@ export default defineConfig({
   head: [["link", { rel: "icon", type: "image/svg+xml", href: `${root}${folder}icon.svg` }]],
   markdown: {
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
-    config: namedFences,
+    attrs: { disable: true }, // a path such as /sessions/{id} is text
+    config: extend,
   },
   transformPageData(page) {
     if (page.relativePath === "index.md") {
