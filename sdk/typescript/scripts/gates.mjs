@@ -21,10 +21,12 @@ try {
     const files = pack.files.map((f) => f.path);
     const manifest = JSON.parse(readFileSync(join(root, name, "package.json"), "utf8"));
     const wanted = Object.values(manifest.exports)
-      .flatMap((e) => (typeof e === "string" ? [e] : Object.values(e)))
+      .flatMap((e) => (typeof e === "string" ? [e] : Object.values(e).flatMap((c) => Object.values(c))))
       .map((p) => p.slice(2));
     const missing = ["LICENSE", "README.md", ...wanted].filter((f) => !files.includes(f));
-    const strange = files.filter((f) => !/^(dist\/[\w./-]+\.(js|d\.ts)|package\.json|LICENSE|README\.md)$/.test(f));
+    const strange = files.filter(
+      (f) => !/^(dist\/[\w./-]+\.(js|d\.ts)|dist\/cjs\/package\.json|package\.json|LICENSE|README\.md)$/.test(f),
+    );
     check(missing.length === 0, `${name}: what package.json promises is packed${missing.length ? `, but for ${missing}` : ""}`);
     check(
       strange.length === 0,
@@ -36,7 +38,7 @@ try {
     check(Object.keys(manifest.dependencies ?? {}).length === 0, `${name}: no dependencies at run time`);
     run("npx", "publint", "--strict", name);
     check(true, `${name}: publint --strict`);
-    run("npx", "attw", join(folder, pack.filename), "--profile", "esm-only", "--no-emoji");
+    run("npx", "attw", join(folder, pack.filename), "--profile", "node16", "--no-emoji");
     check(true, `${name}: attw`);
   }
 } finally {

@@ -94,10 +94,30 @@ async function api() {
   );
 }
 
-async function codes() {
+/** The rows of the catalogue of errors: code, whether a repeat may help, and the message. */
+async function catalogue() {
   const page = await readFile(new URL("docs/generated/errors.md", repository), "utf8");
-  const rows = [...page.matchAll(/^\| `([A-Z0-9_]+)` \| \d+ \| \d* ?\| (yes|no) \|/gm)];
+  const rows = [...page.matchAll(/^\| `([A-Z0-9_]+)` \| \d+ \| \d* ?\| (yes|no) \| \S+ \| (.*) \|$/gm)];
   if (rows.length < 40) throw new Error(`docs/generated/errors.md has ${rows.length} codes that can be read`);
+  return rows;
+}
+
+/** A class for each code, as in Python. */
+async function classes() {
+  const rows = await catalogue();
+  const text = rows.map(([, code, , message]) => {
+    const name = `${code
+      .toLowerCase()
+      .replace(/_error$/, "")
+      .replace(/(?:^|_)(\w)/g, (_, c) => c.toUpperCase())}Error`;
+    const kind = `Coded<"${code}">`;
+    return `\n/** ${message} */\nexport const ${name}: Class<"${code}"> = /*#__PURE__*/ classOf("${code}");\nexport type ${name} = ${kind};\n`;
+  });
+  return `${head}import { type Class, type Coded, classOf } from "../coded.js";\n${text.join("")}`;
+}
+
+async function codes() {
+  const rows = await catalogue();
   const retryable = rows.filter((r) => r[2] === "yes").map((r) => r[1]);
   return `${head}/** Codes of errors after which the same request may succeed later. */\nexport const retryableCodes: ReadonlySet<string> = new Set(\n  "${retryable.join(" ")}".split(" "),\n);\n`;
 }
@@ -105,7 +125,7 @@ async function codes() {
 const check = process.argv.includes("--check");
 await mkdir(out, { recursive: true });
 let stale = 0;
-for (const [name, make] of Object.entries({ "events.ts": events, "api.ts": api, "codes.ts": codes })) {
+for (const [name, make] of Object.entries({ "events.ts": events, "api.ts": api, "codes.ts": codes, "classes.ts": classes })) {
   const file = new URL(name, out);
   const text = await make();
   const now = await readFile(file, "utf8").catch(() => "");

@@ -5,11 +5,11 @@
  */
 import { type BaseEvent, HttpAgent, type HttpAgentConfig, type RunAgentInput } from "@ag-ui/client";
 import { map, Observable } from "rxjs";
-import { parsed, WaggleError } from "./errors.js";
+import { parsed, WaggleError } from "./failure.js";
 import { baseOf, Http, type Token, uuid } from "./http.js";
 import { readStream } from "./log.js";
 
-export { WaggleError } from "./errors.js";
+export { WaggleError } from "./failure.js";
 export type { Token } from "./http.js";
 
 /** How the agent is reached. */

@@ -1,5 +1,5 @@
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
-import { closedError } from "./errors.js";
+import { closedError } from "./failure.js";
 import type {
   CallView,
   ImportReply,
@@ -15,7 +15,7 @@ import type {
   TeamView,
 } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { baseOf, type CallOptions, Http, type Token, until, uuid } from "./http.js";
+import { baseOf, type CallOptions, Http, type Logger, type Token, until, uuid } from "./http.js";
 import { Inbox } from "./inbox.js";
 import { type LiveOptions, live, type TopicMessage, type TopicOptions, topics } from "./live.js";
 import { Log } from "./logs.js";
@@ -36,6 +36,8 @@ export interface WaggleOptions {
   /** For streams that a proxy holds back over HTTP. Default: the global one. Node 20 has none: pass that of the package ws. */
   // biome-ignore lint/suspicious/noExplicitAny: the WebSockets of browsers and of ws have types of their own
   WebSocket?: any;
+  /** Is told of repeats, reconnects and failures of tools, but never a token or a text: `console`, or what has its `info` and `warn`. */
+  logger?: Logger;
   /** The pauses between connections. */
   backoff?: Partial<BackoffOptions>;
   /** Makes ids of messages. */
@@ -76,7 +78,7 @@ export class WaggleApi {
     if (urls.length === 0) baseOf("");
     const fetcher = o.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => globalThis.fetch(input, init));
     const maker = (o.WebSocket ?? globalThis.WebSocket) as SocketMaker | undefined;
-    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff }, maker);
+    this.http = new Http(urls, o.token, fetcher, { ...defaultBackoff, ...o.backoff }, maker, o.logger);
   }
 
   /** What happens in all logs of the tenant, as it happens: no history, and nothing of the time while the connection is away. */

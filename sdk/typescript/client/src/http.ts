@@ -1,5 +1,5 @@
 import { Backoff, type BackoffOptions, rest, retryAfter } from "./backoff.js";
-import { abortError, parsed, problemError, transient, unreachable, WaggleError } from "./errors.js";
+import { abortError, parsed, problemError, transient, unreachable, WaggleError } from "./failure.js";
 import type { SocketMaker } from "./socket.js";
 
 /** A proxy holds an answer back until its end, if nothing of it has come after so many milliseconds. */
@@ -33,6 +33,24 @@ export function until(whole: AbortSignal, o: CallOptions = {}): AbortSignal {
   return all.length > 1 ? AbortSignal.any(all) : whole;
 }
 
+/** Waits for a promise within the bounds of a call. What it stands for goes on. */
+export function bounded<T>(promise: Promise<T>, o: CallOptions = {}): Promise<T> {
+  if (!o.signal && o.timeoutMs === undefined) return promise;
+  const signal = until(new AbortController().signal, o);
+  return new Promise((ok, no) => {
+    const stop = () => no(abortError(signal));
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    void promise.then(ok, no).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/** Takes what the client does on its own: repeats, reconnects, failures of tools. `console` is one. */
+export interface Logger {
+  info(message: string): void;
+  warn(message: string): void;
+}
+
 /** A request to the HTTP API. */
 export interface HttpRequest {
   method?: string;
@@ -57,6 +75,7 @@ export class Http {
     readonly backoff: BackoffOptions,
     /** Makes WebSockets; undefined: none. */
     readonly sockets?: SocketMaker,
+    readonly logger?: Logger,
   ) {
     this.#token = token;
   }
@@ -174,7 +193,9 @@ export class Http {
         if (signal.aborted) throw abortError(signal);
         if (!(error instanceof WaggleError) || !away(error)) throw error;
         this.next();
-        if (!(await rest(pauses.pause(pauseOf(error)), signal))) throw abortError(signal);
+        const pause = pauses.pause(pauseOf(error));
+        this.logger?.info(`a request is repeated in ${Math.round(pause)} ms: ${error.message}`);
+        if (!(await rest(pause, signal))) throw abortError(signal);
       }
     }
   }

@@ -1,4 +1,4 @@
-import { abortError, WaggleError } from "./errors.js";
+import { abortError, WaggleError } from "./failure.js";
 import type { QuestionAnswer } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import type { Http } from "./http.js";

@@ -1,5 +1,5 @@
 import { Backoff, rest } from "./backoff.js";
-import { closedError, WaggleError } from "./errors.js";
+import { closedError, WaggleError } from "./failure.js";
 import type { Http } from "./http.js";
 import { openSocket, type SocketLike, type SocketMaker } from "./socket.js";
 

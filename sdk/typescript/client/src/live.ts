@@ -1,4 +1,4 @@
-import { parsed, WaggleError } from "./errors.js";
+import { parsed, WaggleError } from "./failure.js";
 import type { CanonicalEvent, EventType } from "./generated/events.js";
 import { final, type Http } from "./http.js";
 import { type FollowOptions, Position, type ProblemDocument, readStream } from "./log.js";

@@ -1,5 +1,5 @@
 import { Backoff, rest } from "./backoff.js";
-import { GapError, parsed, unreachable, WaggleError } from "./errors.js";
+import { GapError, parsed, unreachable, WaggleError } from "./failure.js";
 import type { CanonicalEvent } from "./generated/events.js";
 import { final, type Http, type HttpRequest, pauseOf } from "./http.js";
 import { readSocket } from "./socket.js";
@@ -98,6 +98,7 @@ export async function* readStream(http: Http, r: Reading, o: FollowOptions): Asy
       if (up && Date.now() - began > http.backoff.max) pauses.reset();
       http.next();
       const pause = pauses.pause({ ...pauseOf(error), goodbye: connection.goodbye });
+      http.logger?.info(`a stream broke and resumes in ${Math.round(pause)} ms: ${error?.message ?? "end of the answer"}`);
       if (!(await rest(pause, leave.signal))) return;
     }
   } finally {
@@ -203,6 +204,7 @@ export async function* follow(http: Http, path: string, o: FollowOptions = {}): 
       throw new WaggleError(p.title, p.detail, { status: p.status, detail: p });
     }
     position.skip(p.first - 1);
+    http.logger?.warn(`the events before ${p.first} of ${path} have expired`);
     o.onExpired?.(p.first);
     return false;
   }

@@ -1,10 +1,10 @@
 import type { LogHead, LogPage } from "./generated/api.js";
 import type { CanonicalEvent, EventType } from "./generated/events.js";
-import { type Http, query } from "./http.js";
+import { type CallOptions, type Http, query, until } from "./http.js";
 import { unwrap } from "./questions.js";
 
 /** Which events of a log are read, and from where. */
-export interface LogQuery {
+export interface LogQuery extends CallOptions {
   /** The events behind this sequence, the oldest first. Default: from the beginning. */
   after?: number;
   /** The events before this sequence, the newest first. */
@@ -15,7 +15,6 @@ export interface LogQuery {
   types?: readonly EventType[];
   /** Of this run alone. */
   run?: string;
-  signal?: AbortSignal;
 }
 
 /** A file that a member of a team made: the data of an `artifact.*` event, without the contents. */
@@ -39,14 +38,14 @@ export class Log {
   ) {}
 
   /** Where the log begins and ends. */
-  head(): Promise<LogHead> {
-    return this.get("/head");
+  head(o: CallOptions = {}): Promise<LogHead> {
+    return this.get("/head", o);
   }
 
   /** One page, the oldest event first. With `more` the next one is behind, or before, `next`. It may be empty and still have a next. */
   page(q: LogQuery = {}): Promise<LogPage> {
-    const { signal, ...wanted } = q;
-    return this.get(`/events${query(wanted)}`, signal);
+    const { signal, timeoutMs, ...wanted } = q;
+    return this.get(`/events${query(wanted)}`, { signal, timeoutMs });
   }
 
   /** The events over all pages up to the present end, or back to the beginning. */
@@ -61,9 +60,9 @@ export class Log {
   }
 
   /** The files that members made, each in its newest version, the newest first. */
-  async *artifacts(o: { signal?: AbortSignal } = {}): AsyncGenerator<Artifact, void, undefined> {
+  async *artifacts(o: CallOptions = {}): AsyncGenerator<Artifact, void, undefined> {
     const seen = new Set<string>();
-    const { last } = await this.head();
+    const { last } = await this.head(o);
     for await (const e of this.events({ ...o, before: last + 1, types: ["artifact.persisted", "artifact.updated"] })) {
       const a = unwrap(e).event.data as Artifact;
       if (!seen.has(a.artifact_id)) yield a;
@@ -72,16 +71,17 @@ export class Log {
   }
 
   /** A file as an event, or `artifacts`, tells of it; by its id alone the newest version. Rejects with `NOT_FOUND` once it has expired. */
-  async artifact(a: Artifact | string, o: { signal?: AbortSignal } = {}): Promise<Blob> {
+  async artifact(a: Artifact | string, o: CallOptions = {}): Promise<Blob> {
     const of = typeof a === "string" ? undefined : a.object;
     const name = encodeURIComponent(typeof a === "string" ? a : a.artifact_id);
     const log = of?.log.replace(".", "/") ?? `${this.kind}/${encodeURIComponent(this.id)}`;
-    const signal = o.signal ?? this.leave;
+    const signal = until(this.leave, o);
     const path = `/api/v1/artifacts/${log}/${name}${query({ version: of?.digest })}`;
     return this.http.file(path, signal);
   }
 
-  private get<T>(rest: string, signal = this.leave): Promise<T> {
+  private get<T>(rest: string, o: CallOptions): Promise<T> {
+    const signal = until(this.leave, o);
     const path = `/api/v1/logs/${this.kind}/${encodeURIComponent(this.id)}${rest}`;
     return this.http.persist(() => this.http.json<T>(path, { signal }), signal);
   }

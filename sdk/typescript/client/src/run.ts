@@ -1,5 +1,6 @@
-import { closedError, WaggleError } from "./errors.js";
+import { closedError, WaggleError } from "./failure.js";
 import type { CanonicalEvent, Usage } from "./generated/events.js";
+import { bounded, type CallOptions } from "./http.js";
 
 /** What came of a message. */
 export interface Answer {
@@ -68,7 +69,7 @@ export class Run implements AsyncIterable<CanonicalEvent> {
   constructor(
     /** The id of the message: sent again with it, the message counts once. */
     readonly id: string,
-    private readonly stop: (reason?: string) => Promise<void>,
+    private readonly stop: (reason: string | undefined, o: CallOptions) => Promise<void>,
   ) {
     this.accepted = new Promise((ok, no) => {
       this.accept = ok;
@@ -86,9 +87,9 @@ export class Run implements AsyncIterable<CanonicalEvent> {
     return this.feed.read();
   }
 
-  /** The answer. Rejects with the error with which the run has failed, or with `RUN_CANCELLED`. */
-  result(): Promise<Answer> {
-    return this.answer;
+  /** The answer. Rejects with the error with which the run has failed, or with `RUN_CANCELLED`. The run goes on after a time-out. */
+  result(o: CallOptions = {}): Promise<Answer> {
+    return bounded(this.answer, o);
   }
 
   /** The text of the answer so far, again with each piece. It may become shorter: another worker begins it anew. */
@@ -120,8 +121,8 @@ export class Run implements AsyncIterable<CanonicalEvent> {
   }
 
   /** Stops the run. Its events say what came of it. */
-  cancel(reason?: string): Promise<void> {
-    return this.stop(reason);
+  cancel(reason?: string, o: CallOptions = {}): Promise<void> {
+    return this.stop(reason, o);
   }
 
   /** The server has taken the message. */

@@ -1,4 +1,5 @@
-import { WaggleError } from "./errors.js";
+import { WaggleError } from "./failure.js";
+import type { ClientTool } from "./session.js";
 import type { ToolDefinition } from "./swarm.js";
 
 /** What is needed of a schema of zod, Valibot, ArkType or another library that follows Standard Schema. */
@@ -33,21 +34,38 @@ export interface CheckedTool<S extends StandardSchema> extends ToolDefinition<Ou
 
 /** @internal A tool that checks its parameters. The server is told their JSON Schema. */
 export function checkedTool<S extends StandardSchema>({ input, ...tool }: CheckedTool<S>): ToolDefinition {
+  const inputSchema = tool.inputSchema ?? documentOf(input, "inputSchema");
+  return { ...tool, inputSchema, run: async (params, call) => tool.run(await checked(input, params), call) };
+}
+
+/** A tool of the program that sends a message, whose arguments a schema types and checks. */
+export interface CheckedClientTool<S extends StandardSchema> {
+  description: string;
+  input: S;
+  /** The JSON Schema of the arguments, if the library of `input` does not say it. */
+  schema?: object;
+  /** Carries a call out. What it throws, and why the arguments do not fit, the model is told. */
+  run: (args: OutputOf<S>) => unknown;
+}
+
+/** Describes a tool for `send`. A schema in `input`, as of zod, types the arguments of `run` and checks them before it. */
+export function defineClientTool<S extends StandardSchema>({ description, input, schema, run }: CheckedClientTool<S>): ClientTool {
+  return { description, schema: schema ?? documentOf(input, "schema"), run: async (args: unknown) => run(await checked(input, args)) };
+}
+
+/** The JSON Schema of a schema. `field` is where the program can pass it. */
+function documentOf(input: StandardSchema, field: string): Record<string, unknown> {
   const standard = input["~standard"];
-  const inputSchema = tool.inputSchema ?? standard.jsonSchema?.input({ target: "draft-2020-12" });
-  if (inputSchema === undefined) {
-    const message = `${standard.vendor} does not say the JSON Schema of input: pass it as inputSchema, such as z.toJSONSchema(schema)`;
-    throw new WaggleError("INVALID_FIELD", message, { field: "inputSchema" });
-  }
-  return {
-    ...tool,
-    inputSchema,
-    run: async (params, call) => {
-      const checked = await standard.validate(params);
-      if (checked.issues === undefined) return tool.run(checked.value, call);
-      throw new WaggleError("INVALID_INPUT", checked.issues.map(said).join("; "), { detail: checked.issues });
-    },
-  };
+  const schema = standard.jsonSchema?.input({ target: "draft-2020-12" });
+  if (schema !== undefined) return schema;
+  const message = `${standard.vendor} does not say the JSON Schema of input: pass it as ${field}, such as z.toJSONSchema(schema)`;
+  throw new WaggleError("INVALID_FIELD", message, { field });
+}
+
+async function checked<S extends StandardSchema>(input: S, value: unknown): Promise<OutputOf<S>> {
+  const outcome = await input["~standard"].validate(value);
+  if (outcome.issues === undefined) return outcome.value as OutputOf<S>;
+  throw new WaggleError("INVALID_INPUT", outcome.issues.map(said).join("; "), { detail: outcome.issues });
 }
 
 function said({ message, path = [] }: { message: string; path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined }): string {

@@ -1,7 +1,7 @@
-import { closedError, WaggleError } from "./errors.js";
+import { closedError, WaggleError } from "./failure.js";
 import type { Accepted } from "./generated/api.js";
 import type { CanonicalEvent, Step } from "./generated/events.js";
-import { away, type CallOptions, type Http, until } from "./http.js";
+import { away, bounded, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
 import type { FollowOptions } from "./log.js";
 import { Log } from "./logs.js";
@@ -42,7 +42,8 @@ export interface ClientTool {
   /** The JSON Schema of the arguments: an object. */
   schema?: object;
   /** Carries a call out. What it throws the model is told as the reason why not. */
-  run: (args: never) => unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
+  run: (args: any) => unknown;
 }
 
 /** A file inside of a message. Models see PNG, JPEG, GIF and WebP, and read text. */
@@ -133,7 +134,7 @@ export class Session extends Watched {
   private begin(id: string): Run {
     const known = this.runs.get(id);
     if (known) return known;
-    const run: Run = new Run(id, (reason) => this.cancelRun(run, reason));
+    const run: Run = new Run(id, (reason, o) => this.cancelRun(run, reason, o));
     this.runs.set(id, run);
     return run;
   }
@@ -227,11 +228,18 @@ export class Session extends Watched {
     const own = scope === "client_tool" ? this.offers.get(run)?.[tool ?? ""] : undefined;
     if (!own) return;
     void Promise.resolve()
-      .then(() => own.run((args ?? {}) as never))
+      .then(() => own.run(args ?? {}))
       .then((v) => ({ decision: "approve" as const, result: typeof v === "string" ? v : (JSON.stringify(v) ?? "") }))
-      .catch((error) => ({ decision: "reject" as const, feedback: error instanceof Error ? error.message : String(error) }))
+      .catch((error) => {
+        const feedback = error instanceof Error ? error.message : String(error);
+        this.http.logger?.info(`the tool ${tool} of this program failed: ${feedback}`);
+        return { decision: "reject" as const, feedback };
+      })
       .then((answer) => this.reply(id, { digest, ...answer }))
-      .catch((error) => this.change({ error }));
+      .catch((error) => {
+        this.http.logger?.warn(`the result of the tool ${tool} was refused: ${error}`);
+        this.change({ error });
+      });
   }
 
   /** Stops the active run; the session stays usable. */
@@ -239,10 +247,11 @@ export class Session extends Watched {
     await this.persist("POST", "/cancel", o);
   }
 
-  private async cancelRun(run: Run, reason?: string): Promise<void> {
-    await run.accepted;
-    const request = { method: "POST", body: { run_id: run.runId, reason }, signal: this.signal };
-    await this.http.persist(() => this.http.json(`${this.path}/cancel`, request), this.signal);
+  private async cancelRun(run: Run, reason: string | undefined, o: CallOptions): Promise<void> {
+    await bounded(run.accepted, o);
+    const signal = until(this.signal, o);
+    const request = { method: "POST", body: { run_id: run.runId, reason }, signal };
+    await this.http.persist(() => this.http.json(`${this.path}/cancel`, request), signal);
   }
 
   /** Stops one step of the run that is on. */

@@ -5,13 +5,13 @@
  */
 import { type BackoffOptions, defaultBackoff } from "./backoff.js";
 import { timeLimit } from "./deadline.js";
-import { WaggleError } from "./errors.js";
+import { WaggleError } from "./failure.js";
 import { baseOf, Http, type Token } from "./http.js";
 import { type Frame, Link } from "./link.js";
 import { type CheckedTool, checkedTool, type OutputOf, type StandardSchema } from "./schema.js";
 import type { SocketMaker } from "./socket.js";
 
-export { WaggleError } from "./errors.js";
+export { WaggleError } from "./failure.js";
 export type { CheckedTool, OutputOf, StandardSchema } from "./schema.js";
 
 /** Where agents and services connect. */

@@ -1,7 +1,7 @@
-import { closedError, WaggleError } from "./errors.js";
+import { closedError, WaggleError } from "./failure.js";
 import type { TaskDetail, TaskName, TaskSummary } from "./generated/api.js";
 import type { CanonicalEvent } from "./generated/events.js";
-import { type CallOptions, type Http, until } from "./http.js";
+import { bounded, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
 import type { Question } from "./questions.js";
 
@@ -49,10 +49,10 @@ export class Task extends Watched {
     return this.http.persist(() => this.http.json<TaskDetail>(this.path, { signal }), signal);
   }
 
-  /** What the agent has made of it. Rejects if it failed or was cancelled. */
-  result(): Promise<TaskResult> {
+  /** What the agent has made of it. Rejects if it failed or was cancelled. The task goes on after a time-out. */
+  result(o: CallOptions = {}): Promise<TaskResult> {
     this.read();
-    return this.outcome;
+    return bounded(this.outcome, o);
   }
 
   /** Stops it. */

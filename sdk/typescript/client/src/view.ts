@@ -18,7 +18,7 @@ export interface ViewStep {
 
 /** One thing that a page shows, in the order in which they began. */
 export type ViewItem = { id: string; run: string } & (
-  | { kind: "user"; text: string }
+  | { kind: "user"; text: string; pending?: true }
   | ({ kind: "answer"; done: boolean; step: string | undefined; thought?: Thought } & Text)
   | {
       kind: "tool";
@@ -107,6 +107,10 @@ export class ViewBuilder {
   private seq = 0;
   private changed = true;
   private last: View = emptyView;
+  /** Messages that the log does not have yet, by the ids under which they are sent. */
+  private readonly sent = new Map<string, Item<"user">>();
+  /** The ids under which the messages of the log were sent. */
+  private readonly received = new Set<string>();
   /** So that nothing is looked for where it cannot be. Made when it is first needed. */
   private index: Index | undefined;
 
@@ -134,15 +138,32 @@ export class ViewBuilder {
 
   /** The view after all events so far; the same object until an event changes it. */
   get view(): View {
-    if (this.changed) this.last = { items: [...this.items], questions: this.questions, active: this.active, seq: this.seq };
+    if (this.changed)
+      this.last = { items: [...this.items, ...this.sent.values()], questions: this.questions, active: this.active, seq: this.seq };
     this.changed = false;
     return this.last;
+  }
+
+  /** Shows a message that is being sent, at the end and as `pending`, until the log has it or the server refuses it. */
+  send(id: string, text: string): void {
+    if (this.received.has(id)) return;
+    this.sent.set(id, { kind: "user", id, run: "", text, pending: true });
+    this.changed = true;
+  }
+
+  /** Shows a message that was sent no longer: it was refused. */
+  drop(id: string): void {
+    this.changed = this.sent.delete(id) || this.changed;
   }
 
   /** Takes the next event. */
   take(e: CanonicalEvent): void {
     this.seq = e.sequence;
     this.changed = true;
+    if (e.type === "message.received") {
+      this.received.add(e.data.message_id);
+      this.sent.delete(e.data.message_id);
+    }
     if (this.book.take(e)) this.questions = this.book.list;
     takers[e.type]?.(this, e as never);
   }

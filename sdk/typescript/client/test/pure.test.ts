@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { within } from "../../testing/server.js";
 import { Backoff, retryAfter } from "../src/backoff.js";
 import { timeLimit } from "../src/deadline.js";
-import { GapError, WaggleError } from "../src/errors.js";
+import { GapError, WaggleError } from "../src/failure.js";
 import { until } from "../src/http.js";
 import { finalClose } from "../src/link.js";
 import { Position } from "../src/log.js";

@@ -1,7 +1,11 @@
-import { WaggleError } from "@waggle-dev/client";
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { defineClientTool, WaggleError } from "@waggle-dev/client";
 import type { MessageDeltaData } from "@waggle-dev/client/events";
 import { defineTool, type StandardSchema, type ToolCall } from "@waggle-dev/client/swarm";
+import { type } from "arktype";
+import * as v from "valibot";
 import { expect, expectTypeOf, test } from "vitest";
+import * as z from "zod-4";
 import { webSocketOf } from "../src/swarm.js";
 
 type City = { city: string; days: number };
@@ -54,4 +58,29 @@ test("without a WebSocket an agent says what to install", async () => {
 
 test("the data of events have types of their own", () => {
   expectTypeOf<MessageDeltaData["text"]>().toEqualTypeOf<string>();
+});
+
+const params = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+
+test.each([
+  ["zod", z.object({ city: z.string() })],
+  ["valibot", toStandardJsonSchema(v.object({ city: v.string() }))],
+  ["arktype", type({ city: "string" })],
+])("%s describes, types and checks the arguments of a tool of the program", async (_, input) => {
+  const tool = defineClientTool({
+    description: "Tells the weather.",
+    input: input as StandardSchema<{ city: string }>,
+    run: ({ city }) => `sunny in ${city}`,
+  });
+  expect(tool.schema).toMatchObject(params);
+  expect(await tool.run({ city: "Lisbon" })).toBe("sunny in Lisbon");
+  await expect(tool.run({ city: 7 })).rejects.toMatchObject({ code: "INVALID_INPUT", message: expect.stringMatching(/city/) });
+});
+
+test("the schemas of the libraries type the arguments", () => {
+  defineClientTool({ description: "", input: z.object({ n: z.number() }), run: (a) => expectTypeOf(a).toEqualTypeOf<{ n: number }>() });
+  const valibot = toStandardJsonSchema(v.object({ n: v.number() }));
+  defineClientTool({ description: "", input: valibot, run: (a) => expectTypeOf(a).toEqualTypeOf<{ n: number }>() });
+  defineClientTool({ description: "", input: type({ n: "number" }), run: (a) => expectTypeOf(a).toEqualTypeOf<{ n: number }>() });
+  expect(() => defineClientTool({ description: "", input: schema(), run: () => "" })).toThrow(/pass it as schema/);
 });

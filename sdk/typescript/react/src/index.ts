@@ -15,7 +15,8 @@ import type {
   TeamMessageOptions,
   WaggleClient,
 } from "@waggle-dev/client";
-import { emptyTeamView, emptyView, type TeamView, TeamViewBuilder, type View, ViewBuilder } from "@waggle-dev/client/view";
+import { type SessionStore, sessionStore, type TeamStore, teamStore } from "@waggle-dev/client/store";
+import { emptyTeamView, emptyView, type TeamView, type View } from "@waggle-dev/client/view";
 import {
   createContext,
   createElement,
@@ -24,10 +25,10 @@ import {
   useContext,
   useEffect,
   useMemo,
+  useRef,
   useState,
   useSyncExternalStore,
 } from "react";
-import { Store } from "./store.js";
 
 const Context = createContext<WaggleClient | undefined>(undefined);
 
@@ -43,44 +44,6 @@ export function useWaggle(): WaggleClient {
   return client;
 }
 
-type SessionStore = Store<Session, View>;
-type TeamStore = Store<Team, TeamView>;
-const stores = new WeakMap<WaggleClient, { sessions: Map<string, SessionStore>; teams: Map<string, TeamStore> }>();
-
-function of(client: WaggleClient) {
-  const s = stores.get(client) ?? { sessions: new Map(), teams: new Map() };
-  stores.set(client, s);
-  return s;
-}
-
-function sessionStore(client: WaggleClient, id: string, fresh = false): SessionStore {
-  const { sessions } = of(client);
-  let s = sessions.get(id);
-  if (!s) {
-    s = new Store(
-      () => client.sessions.open(id, { fresh }),
-      () => new ViewBuilder(),
-      () => sessions.delete(id),
-    );
-    sessions.set(id, s);
-  }
-  return s;
-}
-
-function teamStore(client: WaggleClient, id: string): TeamStore {
-  const { teams } = of(client);
-  let s = teams.get(id);
-  if (!s) {
-    s = new Store(
-      () => client.teams.open(id),
-      () => new TeamViewBuilder(),
-      () => teams.delete(id),
-    );
-    teams.set(id, s);
-  }
-  return s;
-}
-
 /** A session in a component. */
 export interface UseSession {
   id: string;
@@ -93,12 +56,25 @@ export interface UseSession {
   cancel: () => Promise<void>;
 }
 
-/** Shows a session, from its first event on, as long as a component uses it. Without an id it is a new one. */
-export function useSession(id?: string): UseSession {
+/** How a component uses a session. */
+export interface UseSessionOptions {
+  /** Tools that the page carries out, for each message that the component sends. A call runs the function of the newest render. */
+  tools?: NonNullable<SendOptions["tools"]>;
+}
+
+/**
+ * Shows a session, from its first event on, as long as a component uses it. Without an id it is a new one. A message that the
+ * component sends is shown at once, as `pending`, until the log has it.
+ */
+export function useSession(id?: string, o: UseSessionOptions = {}): UseSession {
   const client = useWaggle();
   const [own] = useState(() => id ?? client.sessions.open().id);
   const name = id ?? own;
   const store = useMemo(() => sessionStore(client, name, id === undefined), [client, name, id]);
+  const newest = useRef(o.tools);
+  useEffect(() => {
+    newest.current = o.tools;
+  });
   const { view, connection } = useSyncExternalStore(store.subscribe, store.snapshot, () => ({
     view: emptyView,
     connection: store.snapshot().connection,
@@ -108,10 +84,19 @@ export function useSession(id?: string): UseSession {
     session: store.log,
     view,
     connection,
-    send: useCallback((text, o) => store.log.send(text, o), [store]),
+    send: useCallback((text, of) => store.send(text, withTools(newest, of)), [store]),
     answer: useCallback((q, r) => store.log.answer(q, r), [store]),
     cancel: useCallback(() => store.log.cancel(), [store]),
   };
+}
+
+/** The options of a message with the tools of the component, whose functions are looked up when they are called. */
+function withTools(newest: { current: UseSessionOptions["tools"] }, o: SendOptions = {}): SendOptions {
+  const tools = Object.entries(newest.current ?? {}).map(([name, tool]) => {
+    const run: typeof tool.run = (args) => (newest.current?.[name] ?? tool).run(args);
+    return [name, { ...tool, run }];
+  });
+  return tools.length === 0 ? o : { ...o, tools: { ...Object.fromEntries(tools), ...o.tools } };
 }
 
 /** A run in a component. */

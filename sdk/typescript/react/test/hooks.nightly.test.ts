@@ -35,6 +35,7 @@ async function page(require: NodeJS.Require): Promise<string> {
       ...react,
       "@waggle-dev/react": file("../src/index.ts"),
       "@waggle-dev/client": file("../../client/src/index.ts"),
+      "@waggle-dev/client/store": file("../../client/src/store.ts"),
       "@waggle-dev/client/view": file("../../client/src/view.ts"),
     },
     write: false,
@@ -74,6 +75,17 @@ describe.each(["18", "19"] as const)("React %s", (version) => {
     await page.click("#chat");
     await page.waitForSelector("#run[data-status=completed]");
     expect(await page.textContent("#run")).toContain("buy milk");
+    await page.fill("#text", 'use paint {"colour": "red"}');
+    await page.click("#chat");
+    await page.waitForFunction(() => document.querySelector("#run")?.textContent?.includes("painted red"));
+    expect(await page.textContent("#colour")).toBe("red");
+    await page.context().setOffline(true);
+    await page.fill("#text", "say thanks");
+    await page.click("#chat");
+    await page.waitForSelector(".user[data-status=pending]");
+    await page.context().setOffline(false);
+    await page.waitForSelector("#run[data-status=completed]");
+    expect(await page.locator(".user[data-status=pending]").count()).toBe(0);
     line.cut();
     await page.fill("#text", "which files are in the workspace, and what does notes.md say?");
     await page.click("#plan");
@@ -84,8 +96,8 @@ describe.each(["18", "19"] as const)("React %s", (version) => {
     expect(await page.locator(".question").count()).toBe(1);
     await page.click(".question button");
     await page.waitForSelector(".plan[data-status=done]");
-    await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 2 && !document.querySelector(".question"));
-    expect(await page.locator(".user").count()).toBe(2);
+    await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 4 && !document.querySelector(".question"));
+    expect(await page.locator(".user").count()).toBe(4);
     expect(await page.locator(".step[data-status=completed]").count()).toBe(2);
     expect(errors).toEqual([]);
   });

@@ -20,7 +20,15 @@ function Questions({ of }: { of: { session: string } | { team: string } }) {
 }
 
 function Chat({ id }: { id: string }) {
-  const { view, send } = useSession(id);
+  const [colour, setColour] = useState("none");
+  const paint = {
+    description: "Paints the page.",
+    run: (o: { colour: string }) => {
+      setColour(o.colour);
+      return `painted ${o.colour}`;
+    },
+  };
+  const { view, send } = useSession(id, { tools: { paint } });
   const [run, setRun] = useState<Run>();
   const [text, setText] = useState("");
   const shown = useRun(run);
@@ -33,11 +41,16 @@ function Chat({ id }: { id: string }) {
       <button type="button" id="plan" onClick={() => setRun(send(text, { mode: "plan", confirmPlan: true }))}>
         plan
       </button>
+      <p id="colour">{colour}</p>
       <p id="run" data-status={shown.status}>
         {shown.text}
       </p>
       {view.items.map((item) => (
-        <div key={item.kind + item.id} className={item.kind} data-status={"status" in item ? item.status : ""}>
+        <div
+          key={item.kind + item.id}
+          className={item.kind}
+          data-status={"status" in item ? item.status : "pending" in item ? "pending" : ""}
+        >
           {item.kind === "plan"
             ? item.steps.map((s) => (
                 <i key={s.id} className="step" data-status={s.status}>
