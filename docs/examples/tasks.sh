@@ -44,6 +44,24 @@ answer() {
     done
 }
 
+client_tool() {
+  SESSION=$(api $WAGGLE/api/v1/sessions -d '{}' | jq -r .session_id)
+  TOOL='{"name": "weather", "description": "Tells the weather of a city.", "input_schema": {"type": "object"}}'
+  api $WAGGLE/api/v1/sessions/$SESSION/messages -d "{\"content\": \"use weather {\\\"city\\\": \\\"Lisbon\\\"}\", \"tools\": [$TOOL]}" >/dev/null
+  CALL=$(events sessions/$SESSION input.requested | jq -c 'select(.type == "input.requested").data')
+  RESULT="21.5 degrees in $(jq -r .arguments.city <<<"$CALL")"
+  api $WAGGLE/api/v1/questions/session.$SESSION.$(jq -r .input_id <<<"$CALL")/answer -d "{\"decision\": \"approve\", \"result\": \"$RESULT\"}" >/dev/null
+  events sessions/$SESSION run.completed | jq -r 'select(.type == "run.completed").data.content'
+}
+
+file() {
+  SESSION=$(api $WAGGLE/api/v1/sessions -d '{}' | jq -r .session_id)
+  TODO="{\"media_type\": \"text/markdown\", \"name\": \"todo.md\", \"data\": \"$(printf 'call mum' | base64)\"}"
+  api $WAGGLE/api/v1/sessions/$SESSION/messages -d "{\"content\": \"say thanks\", \"files\": [$TODO]}" >/dev/null
+  events sessions/$SESSION message.received | jq -r 'select(.data.files).data.files[] | "\(.name) \(.object.digest)"' |
+    while read -r name digest; do echo "$name $(api $WAGGLE/api/v1/sessions/$SESSION/files/$digest)"; done
+}
+
 cancel() {
   SESSION=$(api $WAGGLE/api/v1/sessions -d '{}' | jq -r .session_id)
   RUN=$(api $WAGGLE/api/v1/sessions/$SESSION/messages -d '{"content": "tell me the story"}' | jq -r .run_id)

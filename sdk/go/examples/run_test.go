@@ -72,7 +72,7 @@ func TestTasksPrintWhatTheyShould(t *testing.T) {
 // run runs a task, with what it needs around it.
 func (p tour) run(ctx context.Context, name string) error {
 	alone := map[string]func(context.Context, *waggle.Client, io.Writer) error{
-		"chat": chat, "resume": resume, "plan": plan, "cancel": cancel, "team": team,
+		"chat": chat, "resume": resume, "plan": plan, "client_tool": clientTool, "file": file, "cancel": cancel, "team": team,
 	}
 	if f := alone[name]; f != nil {
 		return f(ctx, p.Client, p.out)

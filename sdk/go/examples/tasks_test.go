@@ -96,6 +96,65 @@ func answer(ctx context.Context, w *waggle.Client, out io.Writer, session string
 	return nil
 }
 
+func clientTool(ctx context.Context, w *waggle.Client, out io.Writer) error {
+	weather := event.ClientTool{
+		Name: "weather", Description: "Tells the weather of a city.",
+		InputSchema: json.RawMessage(`{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}`),
+	}
+	run, err := w.Message(ctx, "", api.NewMessage{Content: `use weather {"city": "Lisbon"}`, Tools: []event.ClientTool{weather}})
+	if err != nil {
+		return err
+	}
+	for e, err := range run.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		question, asks := waggle.QuestionID(e)
+		if !asks {
+			continue
+		}
+		var call struct{ Arguments struct{ City string } }
+		if err := json.Unmarshal(e.Data, &call); err != nil {
+			return err
+		}
+		result := "21.5 degrees in " + call.Arguments.City
+		if _, err := w.AnswerQuestion(ctx, question, api.QuestionAnswer{Decision: "approve", Result: &result}); err != nil {
+			return err
+		}
+	}
+	answer, err := run.Result(ctx)
+	_, _ = fmt.Fprintln(out, answer.Text)
+	return err
+}
+
+func file(ctx context.Context, w *waggle.Client, out io.Writer) error {
+	todo := waggle.File("text/markdown", "todo.md", []byte("call mum"))
+	run, err := w.Message(ctx, "", api.NewMessage{Content: "say thanks", Files: []api.MessageFile{todo}})
+	if err != nil {
+		return err
+	}
+	for e, err := range run.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		if e.Type != event.MessageReceived {
+			continue
+		}
+		d, err := event.As[event.MessageReceivedData](e)
+		if err != nil {
+			return err
+		}
+		for _, sent := range d.Files {
+			data, err := w.SessionFile(ctx, run.Session, sent.Object.Digest)
+			if err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintln(out, sent.Name, string(data))
+		}
+	}
+	return nil
+}
+
 func cancel(ctx context.Context, w *waggle.Client, out io.Writer) error {
 	run, err := w.Message(ctx, "", api.NewMessage{Content: "tell me the story"})
 	if err != nil {
