@@ -44,7 +44,7 @@ export async function answer(client: WaggleClient, session: string): Promise<voi
 export async function clientTool(client: WaggleClient): Promise<void> {
   const weather = {
     description: "Tells the weather of a city.",
-    schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
     run: ({ city }: { city: string }) => `21.5 degrees in ${city}`,
   };
   const run = client.sessions.open().send('use weather {"city": "Lisbon"}', { tools: { weather } });

@@ -110,10 +110,10 @@ async function classes() {
       .toLowerCase()
       .replace(/_error$/, "")
       .replace(/(?:^|_)(\w)/g, (_, c) => c.toUpperCase())}Error`;
-    const kind = `Coded<"${code}">`;
-    return `\n/** ${message} */\nexport const ${name}: Class<"${code}"> = /*#__PURE__*/ classOf("${code}");\nexport type ${name} = ${kind};\n`;
+    const kind = `CodedError<"${code}">`;
+    return `\n/** ${message} */\nexport const ${name}: ErrorClass<"${code}"> = /*#__PURE__*/ classOf("${code}");\nexport type ${name} = ${kind};\n`;
   });
-  return `${head}import { type Class, type Coded, classOf } from "../coded.js";\n${text.join("")}`;
+  return `${head}import { type ErrorClass, type CodedError, classOf } from "../coded.js";\n${text.join("")}`;
 }
 
 async function codes() {

@@ -36,7 +36,7 @@ export interface WaggleOptions {
   /** For streams that a proxy holds back over HTTP. Default: the global one. Node 20 has none: pass that of the package ws. */
   // biome-ignore lint/suspicious/noExplicitAny: the WebSockets of browsers and of ws have types of their own
   WebSocket?: any;
-  /** Is told of repeats, reconnects and failures of tools, but never a token or a text: `console`, or what has its `info` and `warn`. */
+  /** Is told of repeated requests, reconnects and failures of tools, never of tokens: `console`, or an object with its `info` and `warn`. */
   logger?: Logger;
   /** The pauses between connections. */
   backoff?: Partial<BackoffOptions>;

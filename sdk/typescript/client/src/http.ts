@@ -25,18 +25,23 @@ function after(ms: number): AbortSignal {
   return late.signal;
 }
 
-/** The signal that ends a call: that of the whole, or an option of its own. */
-export function until(whole: AbortSignal, o: CallOptions = {}): AbortSignal {
-  const all = [whole];
-  if (o.signal) all.push(o.signal);
-  if (o.timeoutMs !== undefined) all.push(after(o.timeoutMs));
-  return all.length > 1 ? AbortSignal.any(all) : whole;
+/** The signals with which the options of a call end it. */
+function limitsOf(o: CallOptions): AbortSignal[] {
+  const limits = o.signal ? [o.signal] : [];
+  return o.timeoutMs === undefined ? limits : [...limits, after(o.timeoutMs)];
 }
 
-/** Waits for a promise within the bounds of a call. What it stands for goes on. */
+/** The signal that ends a call: that of the whole, or an option of its own. */
+export function until(whole: AbortSignal, o: CallOptions = {}): AbortSignal {
+  const limits = limitsOf(o);
+  return limits.length > 0 ? AbortSignal.any([whole, ...limits]) : whole;
+}
+
+/** Waits for a promise within the limits of a call. The work that settles the promise is not stopped. */
 export function bounded<T>(promise: Promise<T>, o: CallOptions = {}): Promise<T> {
-  if (!o.signal && o.timeoutMs === undefined) return promise;
-  const signal = until(new AbortController().signal, o);
+  const limits = limitsOf(o);
+  if (limits.length === 0) return promise;
+  const signal = AbortSignal.any(limits);
   return new Promise((ok, no) => {
     const stop = () => no(abortError(signal));
     if (signal.aborted) stop();
@@ -45,7 +50,7 @@ export function bounded<T>(promise: Promise<T>, o: CallOptions = {}): Promise<T>
   });
 }
 
-/** Takes what the client does on its own: repeats, reconnects, failures of tools. `console` is one. */
+/** Is told of repeated requests, reconnects and failures of tools. `console` is one. */
 export interface Logger {
   info(message: string): void;
   warn(message: string): void;

@@ -87,7 +87,7 @@ export class Run implements AsyncIterable<CanonicalEvent> {
     return this.feed.read();
   }
 
-  /** The answer. Rejects with the error with which the run has failed, or with `RUN_CANCELLED`. The run goes on after a time-out. */
+  /** The answer. Rejects with the error with which the run has failed, or with `RUN_CANCELLED`. The run continues after a time-out. */
   result(o: CallOptions = {}): Promise<Answer> {
     return bounded(this.answer, o);
   }

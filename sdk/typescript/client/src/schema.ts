@@ -34,7 +34,7 @@ export interface CheckedTool<S extends StandardSchema> extends ToolDefinition<Ou
 
 /** @internal A tool that checks its parameters. The server is told their JSON Schema. */
 export function checkedTool<S extends StandardSchema>({ input, ...tool }: CheckedTool<S>): ToolDefinition {
-  const inputSchema = tool.inputSchema ?? documentOf(input, "inputSchema");
+  const inputSchema = tool.inputSchema ?? jsonSchemaOf(input);
   return { ...tool, inputSchema, run: async (params, call) => tool.run(await checked(input, params), call) };
 }
 
@@ -42,24 +42,25 @@ export function checkedTool<S extends StandardSchema>({ input, ...tool }: Checke
 export interface CheckedClientTool<S extends StandardSchema> {
   description: string;
   input: S;
-  /** The JSON Schema of the arguments, if the library of `input` does not say it. */
-  schema?: object;
-  /** Carries a call out. What it throws, and why the arguments do not fit, the model is told. */
+  /** The JSON Schema of the arguments, for a library of `input` that cannot make it. */
+  inputSchema?: object;
+  /** Runs a call. The model is told why it throws, or why the arguments do not fit. */
   run: (args: OutputOf<S>) => unknown;
 }
 
 /** Describes a tool for `send`. A schema in `input`, as of zod, types the arguments of `run` and checks them before it. */
-export function defineClientTool<S extends StandardSchema>({ description, input, schema, run }: CheckedClientTool<S>): ClientTool {
-  return { description, schema: schema ?? documentOf(input, "schema"), run: async (args: unknown) => run(await checked(input, args)) };
+export function defineClientTool<S extends StandardSchema>({ input, ...tool }: CheckedClientTool<S>): ClientTool {
+  const inputSchema = tool.inputSchema ?? jsonSchemaOf(input);
+  return { description: tool.description, inputSchema, run: async (args: unknown) => tool.run(await checked(input, args)) };
 }
 
-/** The JSON Schema of a schema. `field` is where the program can pass it. */
-function documentOf(input: StandardSchema, field: string): Record<string, unknown> {
+/** The JSON Schema of a schema. */
+function jsonSchemaOf(input: StandardSchema): Record<string, unknown> {
   const standard = input["~standard"];
   const schema = standard.jsonSchema?.input({ target: "draft-2020-12" });
   if (schema !== undefined) return schema;
-  const message = `${standard.vendor} does not say the JSON Schema of input: pass it as ${field}, such as z.toJSONSchema(schema)`;
-  throw new WaggleError("INVALID_FIELD", message, { field });
+  const message = `${standard.vendor} does not say the JSON Schema of input: pass it as inputSchema, such as z.toJSONSchema(schema)`;
+  throw new WaggleError("INVALID_FIELD", message, { field: "inputSchema" });
 }
 
 async function checked<S extends StandardSchema>(input: S, value: unknown): Promise<OutputOf<S>> {

@@ -36,12 +36,12 @@ export interface SendOptions extends CallOptions {
   id?: string;
 }
 
-/** A tool that the program carries out which sends the message. */
+/** A tool that the program which sends the message runs itself. */
 export interface ClientTool {
   description: string;
   /** The JSON Schema of the arguments: an object. */
-  schema?: object;
-  /** Carries a call out. What it throws the model is told as the reason why not. */
+  inputSchema?: object;
+  /** Runs a call. The model is told why it throws. */
   // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
   run: (args: any) => unknown;
 }
@@ -114,7 +114,7 @@ export class Session extends Watched {
       timeout_seconds: timeoutSeconds,
       language,
       context,
-      tools: tools.map(([name, t]) => ({ name, description: t.description, input_schema: t.schema ?? { type: "object" } })),
+      tools: tools.map(([name, t]) => ({ name, description: t.description, input_schema: t.inputSchema ?? { type: "object" } })),
       files: o.files?.map(fileOf),
     };
     this.enqueue(run, body, until(this.signal, o));
@@ -248,8 +248,8 @@ export class Session extends Watched {
   }
 
   private async cancelRun(run: Run, reason: string | undefined, o: CallOptions): Promise<void> {
-    await bounded(run.accepted, o);
     const signal = until(this.signal, o);
+    await bounded(run.accepted, { signal });
     const request = { method: "POST", body: { run_id: run.runId, reason }, signal };
     await this.http.persist(() => this.http.json(`${this.path}/cancel`, request), signal);
   }

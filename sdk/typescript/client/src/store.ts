@@ -1,5 +1,5 @@
 /**
- * What components show of a session or a team: one reading of a log for all that show it. The hooks of React, Vue and Svelte are made of it.
+ * What components show of a session or a team: one reading of a log for all components. The hooks for React, Vue and Svelte use it.
  *
  * @packageDocumentation
  */
@@ -11,7 +11,7 @@ import type { SendOptions, Session } from "./session.js";
 import type { Team } from "./teams.js";
 import { type TeamView, TeamViewBuilder, type View, ViewBuilder } from "./view.js";
 
-/** What hooks show of a log: a value that changes with its events. */
+/** What components show of a log: a value that changes with its events. */
 export interface Snapshot<V> {
   view: V;
   connection: ConnectionState;
@@ -67,7 +67,7 @@ export class Store<L extends Watched, V, B extends Builder<V> = Builder<V>> {
     };
   };
 
-  /** Changes what is shown apart from the events of the log. */
+  /** Changes the view by something other than an event of the log. */
   edit(change: (builder: B) => void): void {
     change(this.builder);
     this.later();
@@ -111,7 +111,7 @@ export class Store<L extends Watched, V, B extends Builder<V> = Builder<V>> {
 
 /** A session that components show. */
 export class SessionStore extends Store<Session, View, ViewBuilder> {
-  /** Sends a message, which is shown at once, as `pending`, until the log has it. One that is refused leaves again. */
+  /** Sends a message, which is shown at once, as `pending`, until the log has it or the server refuses it. */
   readonly send = (text: string, o?: SendOptions): Run => {
     const run = this.log.send(text, o);
     this.edit((b) => b.send(run.id, text));

@@ -17,7 +17,7 @@ export interface UseSession {
   id: string;
   /** The session, while a component shows it. */
   session: () => Session;
-  /** What a page shows: its items, the open questions, the runs that are on. A message that is being sent is `pending`. */
+  /** What a page shows: its items, the open questions, the active runs. A message that is being sent is `pending`. */
   view: Readable<View>;
   connection: Readable<ConnectionState>;
   send: (text: string, o?: SendOptions) => Run;
@@ -32,9 +32,13 @@ export function useSession(client: WaggleClient, id?: string): UseSession {
   const part = <T>(of: (s: Snapshot<View>) => T) =>
     readable(of(store.snapshot()), (set) => {
       const show = () => set(of(store.snapshot()));
-      const leave = store.subscribe(show);
+      let leave: (() => void) | undefined = () => {};
+leave = store.subscribe(show);
       show();
-      return leave;
+      return () => {
+        leave?.();
+        leave = undefined;
+      };
     });
   return {
     id: name,

@@ -49,7 +49,7 @@ export class Task extends Watched {
     return this.http.persist(() => this.http.json<TaskDetail>(this.path, { signal }), signal);
   }
 
-  /** What the agent has made of it. Rejects if it failed or was cancelled. The task goes on after a time-out. */
+  /** What the agent has made of it. Rejects if it failed or was cancelled. The task continues after a time-out. */
   result(o: CallOptions = {}): Promise<TaskResult> {
     this.read();
     return bounded(this.outcome, o);

@@ -151,7 +151,7 @@ export class ViewBuilder {
     this.changed = true;
   }
 
-  /** Shows a message that was sent no longer: it was refused. */
+  /** Removes a message that the server has refused. */
   drop(id: string): void {
     this.changed = this.sent.delete(id) || this.changed;
   }

@@ -15,9 +15,9 @@ import type { View } from "./view.js";
 /** A session in a component. */
 export interface UseSession {
   id: string;
-  /** The session, while the component is there. */
+  /** The session, until the component is unmounted. */
   session: () => Session;
-  /** What a page shows: its items, the open questions, the runs that are on. A message that is being sent is `pending`. */
+  /** What a page shows: its items, the open questions, the active runs. A message that is being sent is `pending`. */
   view: Readonly<ShallowRef<View>>;
   connection: Readonly<ShallowRef<ConnectionState>>;
   send: (text: string, o?: SendOptions) => Run;
@@ -25,7 +25,7 @@ export interface UseSession {
   cancel: () => Promise<void>;
 }
 
-/** Shows a session, from its first event on, as long as the component, or the effect scope, is there. Without an id it is a new one. */
+/** Shows a session, from its first event on, until the component is unmounted or the effect scope stops. Without an id it is a new one. */
 export function useSession(client: WaggleClient, id?: string): UseSession {
   const name = id ?? client.sessions.open().id;
   const store = sessionStore(client, name, id === undefined);

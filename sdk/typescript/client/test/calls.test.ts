@@ -64,7 +64,7 @@ test("the program carries out the calls of its own tools; facts and the language
   const tools = {
     paint: {
       description: "Paints the page.",
-      schema: { type: "object", properties: { colour: { type: "string" } } },
+      inputSchema: { type: "object", properties: { colour: { type: "string" } } },
       run: (args: { colour: string }) => {
         seen.push(args);
         if (args.colour === "none") throw new Error("no such colour");

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSSRApp, defineComponent, effectScope, h, watch } from "vue";
 import { renderToString } from "vue/server-renderer";
 import { freePort, up, type Waggle, within } from "../../testing/server.js";
+import { svelteModule } from "../../testing/svelte.js";
 
 let waggle: Waggle;
 let client: WaggleClient;
@@ -96,17 +97,43 @@ test("a message waits in the view while the server is away, and leaves when it i
   away.close();
 });
 
+/** A client that counts its requests. */
+function counting(): { client: WaggleClient; requests: () => number } {
+  let requests = 0;
+  const refuse = () => {
+    requests++;
+    return Promise.reject(new TypeError("no connection"));
+  };
+  return { client: new WaggleClient({ url: "http://127.0.0.1:1", fetch: refuse }), requests: () => requests };
+}
+
 test("a page that a server renders with Vue makes no connection", async () => {
-  const offline = new WaggleClient({
-    url: `http://127.0.0.1:${await freePort()}`,
-    fetch: () => Promise.reject(new Error("no connection is made")),
-  });
+  const { client, requests } = counting();
   const page = defineComponent(() => {
-    const { view } = useInVue(offline, "s1");
+    const { view } = useInVue(client, "s1");
     return () => h("p", `${view.value.items.length} items`);
   });
   expect(await renderToString(createSSRApp(page))).toBe("<p>0 items</p>");
-  offline.close();
+  expect(requests()).toBe(0);
+  client.close();
+});
+
+test("a page that a server renders with Svelte makes no connection", async () => {
+  const { client, requests } = counting();
+  const page = await svelteModule(
+    `<script>
+      import { useSession } from "@waggle-dev/client/svelte";
+      let { client } = $props();
+      const { view } = useSession(client, "s1");
+    </script>
+    <p>{$view.items.length} items</p>`,
+    "server",
+  );
+  const file = new URL(`data:text/javascript,${encodeURIComponent(page)}`);
+  const { component, render } = await import(/* @vite-ignore */ file.href);
+  expect((await render(component, { props: { client } })).body).toContain("<p>0 items</p>");
+  expect(requests()).toBe(0);
+  client.close();
 });
 
 test("useSession of Svelte shows a session while a component subscribes", async () => {

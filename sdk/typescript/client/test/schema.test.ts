@@ -72,7 +72,7 @@ test.each([
     input: input as StandardSchema<{ city: string }>,
     run: ({ city }) => `sunny in ${city}`,
   });
-  expect(tool.schema).toMatchObject(params);
+  expect(tool.inputSchema).toMatchObject(params);
   expect(await tool.run({ city: "Lisbon" })).toBe("sunny in Lisbon");
   await expect(tool.run({ city: 7 })).rejects.toMatchObject({ code: "INVALID_INPUT", message: expect.stringMatching(/city/) });
 });
@@ -82,5 +82,5 @@ test("the schemas of the libraries type the arguments", () => {
   const valibot = toStandardJsonSchema(v.object({ n: v.number() }));
   defineClientTool({ description: "", input: valibot, run: (a) => expectTypeOf(a).toEqualTypeOf<{ n: number }>() });
   defineClientTool({ description: "", input: type({ n: "number" }), run: (a) => expectTypeOf(a).toEqualTypeOf<{ n: number }>() });
-  expect(() => defineClientTool({ description: "", input: schema(), run: () => "" })).toThrow(/pass it as schema/);
+  expect(() => defineClientTool({ description: "", input: schema(), run: () => "" })).toThrow(/pass it as inputSchema/);
 });
