@@ -9,6 +9,8 @@ import pytest
 from websockets.exceptions import InvalidHandshake
 
 from waggle._link import _RefusedError, open_socket
+from waggle.errors import InternalError
+from waggle.swarm import Service
 
 
 class Refusal(InvalidHandshake):
@@ -59,3 +61,13 @@ async def test_the_newer_interface_of_websockets_is_used_where_it_is(monkeypatch
         with pytest.raises(_RefusedError) as caught:
             await open_socket("ws://h/", {})
         assert (caught.value.status, caught.value.is_final) == (status, status != 503)
+
+
+async def test_a_failure_that_no_new_connection_repairs_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any) -> None:
+        raise ModuleNotFoundError("No module named 'websockets'")
+
+    monkeypatch.setattr("waggle._link.open_socket", fail)
+    with pytest.raises(InternalError, match="No module named 'websockets'") as caught:
+        await Service("calculator").serve("http://127.0.0.1:1")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +157,22 @@ async def test_lines_and_servers_that_break_lose_no_result(own_server: Server) -
         go.set()
         own_server.start()
         assert (await second.result()).result == "done"
+
+
+async def test_a_program_that_fails_ends_though_a_function_of_its_agent_waits(server: Server) -> None:
+    here = Path(__file__).parent
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(here / "workers" / "failing.py"), server.url),
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(here.parent / "src")},
+    )
+    try:
+        _, said = await program.communicate()
+        assert program.returncode == 1
+        assert "RuntimeError: the program has failed" in said.decode()
+    finally:
+        if program.returncode is None:
+            program.kill()
 
 
 async def test_tools_of_a_service_are_called(server: Server) -> None:

@@ -71,6 +71,7 @@ class Link:
         """Why the link has ended."""
         self.ended = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"waggle link {role.path}")
+        self._task.add_done_callback(self._done)
 
     def send(self, frame: Frame, settled: Callable[[Frame], bool]) -> None:
         """Send a frame on each connection until it is settled."""
@@ -97,6 +98,15 @@ class Link:
         if self.error is None:
             self.error = error
             self.ended.set()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        """Have the program learn of a failure that no new connection can repair."""
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        failure = error_of("INTERNAL", f"the connection failed: {error!r}", retryable=False)
+        failure.__cause__ = error
+        self.fail(failure)
 
     async def aclose(self) -> None:
         """End the link."""

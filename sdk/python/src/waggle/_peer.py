@@ -6,7 +6,6 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -67,7 +66,6 @@ class Peer:
     def __init__(self, concurrency: int) -> None:
         self.id: str = ""
         self._slots = asyncio.Semaphore(concurrency)
-        self.executor = ThreadPoolExecutor(concurrency, thread_name_prefix="waggle")
         self._work: dict[str, asyncio.Task[None]] = {}
         self._registration = ""
         self._ready = asyncio.Event()
@@ -124,7 +122,6 @@ class Peer:
             log.info("the server did not confirm the goodbye: %s", error)
         await self._link.aclose()
         await asyncio.gather(*work, return_exceptions=True)
-        self.executor.shutdown(wait=False)
 
     def description(self) -> Frame:
         """Return what it registers as."""

@@ -8,8 +8,9 @@ import dataclasses
 import functools
 import inspect
 import json
+import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Future
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from ._schema import Schema, Signature
@@ -63,12 +64,12 @@ class Tool(Generic[P, R]):
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
-    async def run(self, arguments: Mapping[str, Any], call: ToolCall, executor: Executor | None = None) -> Any:
+    async def run(self, arguments: Mapping[str, Any], call: ToolCall) -> Any:
         """Call the function with arguments of JSON, and return its result as JSON has it."""
         bound = self.signature.bind(arguments)
         if self.signature.context:
             bound[self.signature.context] = call
-        return plain(await called(self.function, executor, **bound))
+        return plain(await called(self.function, **bound))
 
 
 @overload
@@ -91,14 +92,29 @@ def tool(f: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return Tool(f, **options) if f is not None else functools.partial(Tool, **options)
 
 
-async def called(f: Callable[..., Any], executor: Executor | None, *args: Any, **kwargs: Any) -> Any:
-    """Call a function: in a thread, if it is not asynchronous."""
+async def called(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function: in a thread of its own, if it is not asynchronous."""
     if inspect.iscoroutinefunction(f):
         return await f(*args, **kwargs)
     context = contextvars.copy_context()
-    call = functools.partial(context.run, f, *args, **kwargs)
-    found = await asyncio.get_running_loop().run_in_executor(executor, call)
+    found = await asyncio.wrap_future(in_thread(functools.partial(context.run, f, *args, **kwargs)))
     return await found if inspect.isawaitable(found) else found
+
+
+def in_thread(call: Callable[[], R]) -> Future[R]:
+    """Make a call in a thread that does not keep the program alive, as those of a ThreadPoolExecutor do."""
+    outcome: Future[R] = Future()
+
+    def run() -> None:
+        if not outcome.set_running_or_notify_cancel():
+            return
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="waggle", daemon=True).start()
+    return outcome
 
 
 def plain(value: Any) -> Any:

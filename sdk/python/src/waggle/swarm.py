@@ -316,7 +316,7 @@ class _AgentPeer(Peer):
             return await f(task)
         waiting = SyncTask(task)
         try:
-            return await called(f, self.executor, waiting)
+            return await called(f, waiting)
         except asyncio.CancelledError:
             waiting._cancelled.set()
             raise
@@ -410,7 +410,7 @@ class _ServicePeer(Peer):
             if t is None:
                 raise error_of("TOOL_NOT_FOUND", f'the service has no tool "{wanted}"')
             call = ToolCall(id, content.get("metadata") or {}, notify)
-            result = await t.run(content.get("params") or {}, call, self.executor)
+            result = await t.run(content.get("params") or {}, call)
         except Exception as e:
             self.tell("service.error", {**base, **failure(e)})
             return

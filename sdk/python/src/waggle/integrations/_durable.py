@@ -85,7 +85,7 @@ class DurableTask(Report):
         self._steps[key] = {"attempt": self.attempt}
         await self._save()
         try:
-            result = plain(await called(f, None, *arguments))
+            result = plain(await called(f, *arguments))
         except Exception:
             del self._steps[key]  # its outcome is known: the function may try again, here or in the next attempt
             await self._save()
