@@ -86,8 +86,11 @@ func (s sessions) routes() []Route {
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}/files/{digest}", ID: "showSessionFile", Tag: "sessions", Summary: "Fetch a file that a message of a session has brought along.",
-			Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file: an image with its media type, anything else to be saved.", Media: respond.MediaBytes}},
-			Faults:  with(fault.NotFound, fault.PayloadLost), Handler: s.server.Serve(s.file),
+			Answers: []openapi.Answer{{
+				Status: http.StatusOK, Media: respond.MediaBytes, Images: event.Pictures(),
+				About: "The file, as its contents are: a PNG, JPEG, GIF or WebP image with that media type, any other file, also a text, as application/octet-stream.",
+			}},
+			Faults: with(fault.NotFound, fault.PayloadLost), Handler: s.server.Serve(s.file),
 		},
 		{
 			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",

@@ -195,9 +195,9 @@ type NewMessage struct {
 // MessageFile is a file that a message brings along. Models see PNG, JPEG, GIF and WebP, and read text; files of other types are stored
 // for people and agents only.
 type MessageFile struct {
-	MediaType string `json:"media_type"` // such as image/png
+	MediaType string `json:"media_type"` // any, such as image/png; texts (text/*, JSON, XML, YAML) are UTF-8
 	Name      string `json:"name,omitempty"`
-	Data      string `json:"data"` // the contents in base64
+	Data      string `json:"data"` // the contents in base64, with padding
 }
 
 // RunOptions say how a run is carried out.

@@ -28,6 +28,9 @@ type File struct {
 // pictures are the media types of images that models take.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
+// Pictures returns the media types of images that models take.
+func Pictures() []string { return slices.Clone(pictures) }
+
 // Picture reports whether models that see can see the file.
 func (f File) Picture() bool { return slices.Contains(pictures, f.Media()) }
 

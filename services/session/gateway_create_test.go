@@ -79,6 +79,10 @@ func TestAMessageCreatesItsSession(t *testing.T) {
 	require.Equal(t, []any{"image", "bee.png", len(picture)}, []any{said.Files[0].Kind, said.Files[0].Name, said.Files[0].Size})
 	file := w.Ask("alice", "GET", path+"/files/"+said.Files[1].Object.Digest, "", nil)
 	require.Equal(t, note, file.Body)
+	require.Equal(t, []string{"application/octet-stream", "attachment"}, []string{file.Header.Get("Content-Type"), file.Header.Get("Content-Disposition")})
+	file = w.Ask("alice", "GET", path+"/files/"+said.Files[0].Object.Digest, "", nil)
+	require.Equal(t, "image/png", file.Header.Get("Content-Type"))
+	require.Equal(t, picture, []byte(file.Body))
 
 	p := answerOf[wire.Problem](w, "bob", "POST", path+"/messages", `{"content":"mine","create_session":true}`, 409)
 	require.Equal(t, string(fault.SessionExists), p.Title)

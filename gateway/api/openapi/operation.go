@@ -66,7 +66,7 @@ func (r Route) operation(prefix string, schemas object) (object, error) {
 		case a.Media == respond.MediaEvents || a.Media == respond.MediaLines:
 			one["content"] = object{a.Media: object{"schema": object{"type": "string"}}}
 		case a.Media == respond.MediaBytes:
-			one["content"] = object{a.Media: object{"schema": object{"type": "string", "format": "binary"}}}
+			one["content"], one["headers"] = files(a), fileHeaders
 		case a.Media != "":
 			one["content"] = object{a.Media: object{"schema": object{"type": "object"}}}
 		}
@@ -81,6 +81,21 @@ func (r Route) operation(prefix string, schemas object) (object, error) {
 	}
 	op["responses"] = responses
 	return op, nil
+}
+
+// fileHeaders are those of every file.
+var fileHeaders = object{
+	"Repr-Digest":         object{"description": "SHA-256 of the file (RFC 9530).", "schema": object{"type": "string"}},
+	"Content-Disposition": object{"description": "Of a file that is not shown as an image: attachment, with its name if it has one.", "schema": object{"type": "string"}},
+}
+
+// files returns the contents of an answer with a file, by media type.
+func files(a Answer) object {
+	content := object{}
+	for _, media := range append([]string{a.Media}, a.Images...) {
+		content[media] = object{"schema": object{"type": "string", "format": "binary"}}
+	}
+	return content
 }
 
 // sample is the request at the command line.

@@ -36,8 +36,9 @@ type Parameter struct {
 type Answer struct {
 	Status int
 	About  string
-	Type   any    // zero value of the body's type; nil: no JSON
-	Media  string // of a body that is not application/json
+	Type   any      // zero value of the body's type; nil: no JSON
+	Media  string   // of a body that is not application/json
+	Images []string // media types that an answer of MediaBytes may have instead
 }
 
 // Tag is a group of operations.

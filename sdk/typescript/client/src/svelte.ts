@@ -33,7 +33,9 @@ export function useSession(client: WaggleClient, id?: string): UseSession {
     readable(of(store.snapshot()), (set) => {
       const show = () => set(of(store.snapshot()));
       let leave: (() => void) | undefined = () => {};
-leave = store.subscribe(show);
+      queueMicrotask(() => {
+        if (leave) leave = store.subscribe(show); // a server that renders a page has unsubscribed
+      });
       show();
       return () => {
         leave?.();
