@@ -144,7 +144,7 @@ npm_packages() {
 	cat >"$work/npm/chat.mjs" <<-'JS'
 		import { WaggleClient } from "@waggle-dev/client";
 		const client = new WaggleClient({ url: process.argv[2] });
-		const run = client.sessions.open().send("which files are in the workspace?");
+		const run = client.session().send("which files are in the workspace?");
 		for await (const piece of run.deltas()) process.stdout.write(piece.text);
 		client.close();
 	JS

@@ -114,7 +114,7 @@ test("an answer of the inbox reaches its run while the gateway that showed the q
 test("gateways are killed one after the other while three tabs of a browser show what is written", async () => {
   const context = await browser.newContext({ viewport: { width: 1300, height: 850 } });
   const client = new WaggleClient({ url: fleet.url });
-  const [one, two] = [client.sessions.open(), client.sessions.open()];
+  const [one, two] = [client.session(), client.session()];
   const runs = [one.send("say it slowly"), two.send("say it slowly, too")];
   const tabs: { page: Page; id: string; removed: () => Promise<number> }[] = [];
   for (const { id } of [one, one, two]) {

@@ -84,7 +84,7 @@ class Ear {
 
 /** Has a message answered, in a session of its own without an id, and reads nothing after that. */
 async function say(content: string, id?: string): Promise<string> {
-  const s = client.sessions.open(id);
+  const s = client.session(id);
   await s.send(content).result();
   s.close();
   return s.id;

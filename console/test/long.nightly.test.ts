@@ -76,7 +76,7 @@ const page = (id: string, query: string) => api<LogPage & { events: CanonicalEve
 async function talk(...messages: { content: string; mode?: string }[]): Promise<string> {
   const { session_id: id } = await api<{ session_id: string }>("POST", "/sessions", {});
   const client = new WaggleClient({ url: waggle.url });
-  const session = client.sessions.open(id);
+  const session = client.session(id);
   for (const m of messages) await session.send(m.content, { mode: m.mode === "plan" ? "plan" : "chat" }).result();
   client.close();
   return id;

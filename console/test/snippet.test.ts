@@ -93,7 +93,7 @@ async function api<T>(path: string, body?: unknown): Promise<T> {
 /** Approves the plan of a session, as soon as it is asked for. */
 async function approve(id: string): Promise<void> {
   const client = new WaggleClient({ url: waggle.url });
-  const session = client.sessions.open(id);
+  const session = client.session(id);
   const asked = new Promise<Question>((go) => session.onQuestions((open) => open[0] && go(open[0])));
   await session.answer(await within(asked, "the question"), true);
   client.close();

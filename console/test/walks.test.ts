@@ -518,7 +518,7 @@ test("the inbox answers an agent that asks; a dead letter is sent again and disc
     .waitFor();
   expect(await faults(page)).toEqual([]);
   await says(page, "main", "Nothing waits for you");
-  for await (const e of client.sessions.open(session_id).events())
+  for await (const e of client.session(session_id).events())
     if (e.type === "run.completed") {
       expect(e.data.content).toBe("painted green");
       break;

@@ -35,7 +35,7 @@ test("agent-typescript: the agent does a step of a plan with the help of its too
   const ended = new Promise<number | null>((go) => agent.once("exit", go));
   await within(new Promise<void>((go) => agent.stdout.on("data", (b) => String(b).includes("at work") && go())), "the agent");
   const client = new WaggleClient({ url: waggle.url, WebSocket });
-  const run = client.sessions.open().send("ask shouting to greet the bees", { mode: "plan" });
+  const run = client.session().send("ask shouting to greet the bees", { mode: "plan" });
   expect((await within(run.result(), "the answer")).text).toContain("GREET THE BEES!");
   client.close();
   agent.kill("SIGTERM");

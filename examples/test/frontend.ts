@@ -233,7 +233,7 @@ export async function complete(page: Page, url: string): Promise<void> {
   }
   const client = new WaggleClient({ url });
   const types: string[] = [];
-  for await (const e of client.sessions.open(thread).events()) {
+  for await (const e of client.session(thread).events()) {
     types.push(e.type);
     if (/^run\.(completed|failed|cancelled)$/.test(e.type)) break;
   }

@@ -70,7 +70,7 @@ async function watch(page: Page, id: string): Promise<void> {
   await page.evaluate((id) => {
     const w = window as unknown as Watched;
     w.seen = { types: [], seqs: [] };
-    w.client.sessions.open(id).on((e) => {
+    w.client.session(id).on((e) => {
       w.seen.types.push(e.type);
       for (let n = e.from ?? e.sequence; n <= e.sequence; n++) w.seen.seqs.push(n);
       if (e.sequence % 4 === 0) w.cut();
@@ -113,7 +113,7 @@ test("the SDK and its hooks in a browser: a chat, a plan with approvals, a resta
   await page.waitForFunction(() => document.querySelectorAll(".answer").length >= 2 && !document.querySelector(".question"));
   const ends = () => page.evaluate(() => (window as unknown as Watched).seen.types.filter((t) => t === "run.completed").length);
   await expect.poll(ends, { timeout: maxWait }).toBe(2);
-  await page.evaluate(() => (window as unknown as Watched).client.sessions.open("walk").restartStep("next"));
+  await page.evaluate(() => (window as unknown as Watched).client.session("walk").restartStep("next"));
   await expect.poll(ends, { timeout: maxWait }).toBe(3);
   const { types, seqs } = await page.evaluate(() => (window as unknown as Watched).seen);
   expect(types).toContain("step.restarted");

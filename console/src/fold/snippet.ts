@@ -73,7 +73,7 @@ function typescript(s: Sample): string {
   return `import { WaggleClient } from "@waggle-dev/client";
 
 const client = new WaggleClient({ url: ${JSON.stringify(s.origin)}${token} });
-const session = client.sessions.open(${s.session ? JSON.stringify(s.session) : ""});
+const session = client.session(${s.session ? JSON.stringify(s.session) : ""});
 const run = session.send(${JSON.stringify(content)}${options});
 ${approve}console.log((await run.result()).text);
 client.close();

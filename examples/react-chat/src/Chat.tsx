@@ -84,7 +84,8 @@ export function Chat({ id }: { id: string }) {
     e.preventDefault();
     if (!text.trim()) return;
     send(text, planned ? { mode: "plan", confirmPlan: true } : {})
-      .accepted.then(() => setProblem(""))
+      .accepted()
+      .then(() => setProblem(""))
       .catch((error: Error) => setProblem(error.message));
     setText("");
   };

@@ -6,7 +6,7 @@ import { Chat } from "./Chat.js";
 
 const query = new URLSearchParams(location.search);
 const client = new WaggleClient({ url: query.get("url") ?? "http://127.0.0.1:9000" });
-const id = query.get("session") ?? client.sessions.open().id;
+const id = query.get("session") ?? client.session().id;
 query.set("session", id); // a reload shows the same session
 history.replaceState(null, "", `?${query}`);
 

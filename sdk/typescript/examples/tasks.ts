@@ -3,19 +3,19 @@ import { WaggleClient, type WaggleError } from "@waggle-dev/client";
 import { defineAgent, defineService, defineTool, type Serving } from "@waggle-dev/client/swarm";
 
 export async function chat(client: WaggleClient): Promise<void> {
-  const run = client.sessions.open().send("what does notes.md say?");
+  const run = client.session().send("what does notes.md say?");
   for await (const piece of run.deltas()) process.stdout.write(piece.text);
 }
 
 export async function resume(url: string): Promise<void> {
   const before = new WaggleClient({ url });
-  const session = before.sessions.open();
-  await session.send("what does notes.md say?", { id: "question-1" }).accepted;
+  const session = before.session();
+  await session.send("what does notes.md say?", { id: "question-1" }).accepted();
   const [kept, after] = [session.id, session.seq]; // in a file or a database
   before.close();
 
   const client = new WaggleClient({ url });
-  const again = client.sessions.open(kept, { after });
+  const again = client.session(kept, { after });
   again.on((event) => console.log(event.sequence, event.type)); // each event after the position, once
   const run = again.send("what does notes.md say?", { id: "question-1" }); // the same id: the same run
   console.log((await run.result()).text);
@@ -23,7 +23,7 @@ export async function resume(url: string): Promise<void> {
 }
 
 export async function plan(client: WaggleClient): Promise<void> {
-  const session = client.sessions.open();
+  const session = client.session();
   const run = session.send("list the files, and read notes.md", { mode: "plan", confirmPlan: true });
   for await (const event of run) {
     if (event.type !== "input.requested") continue;
@@ -36,7 +36,7 @@ export async function plan(client: WaggleClient): Promise<void> {
 export async function answer(client: WaggleClient, session: string): Promise<void> {
   for await (const question of client.questions.list({ log: session })) {
     console.log(question.scope, question.steps?.length);
-    const outcome = await client.questions.answer(question, { decision: "reject", feedback: "not now" });
+    const outcome = await client.questions.answer(question, { approved: false, feedback: "not now" });
     console.log(outcome.decision);
   }
 }
@@ -47,12 +47,12 @@ export async function clientTool(client: WaggleClient): Promise<void> {
     inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
     run: ({ city }: { city: string }) => `21.5 degrees in ${city}`,
   };
-  const run = client.sessions.open().send('use weather {"city": "Lisbon"}', { tools: { weather } });
+  const run = client.session().send('use weather {"city": "Lisbon"}', { tools: { weather } });
   console.log((await run.result()).text);
 }
 
 export async function file(client: WaggleClient): Promise<void> {
-  const session = client.sessions.open();
+  const session = client.session();
   const todo = { type: "text/markdown", name: "todo.md", data: new TextEncoder().encode("call mum") };
   for await (const event of session.send("say thanks", { files: [todo] })) {
     if (event.type !== "message.received") continue;
@@ -61,7 +61,7 @@ export async function file(client: WaggleClient): Promise<void> {
 }
 
 export async function cancel(client: WaggleClient): Promise<void> {
-  const run = client.sessions.open().send("tell me the story");
+  const run = client.session().send("tell me the story");
   for await (const _ of run.deltas()) {
     await run.cancel("it is late");
     break;

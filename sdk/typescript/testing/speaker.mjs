@@ -9,7 +9,7 @@ const [session, ...url] = process.argv.slice(2);
 const tell = (of) => process.stdout.write(`${JSON.stringify(of)}\n`);
 
 const client = new WaggleClient({ url, backoff: { min: 5, max: 50 } });
-const s = client.sessions.open(session, { fresh: true });
+const s = client.session(session, { fresh: true });
 s.on(tell);
 for await (const line of createInterface({ input: process.stdin })) {
   await s.send(line).result();

@@ -137,26 +137,20 @@ export class WaggleClient extends WaggleApi {
     const newId = o.newId ?? uuid;
     this.newId = newId;
     const list = <T>(path: string, member: string, f?: ListOptions) => pages<T>(this.http, path, member, f, this.leave.signal);
-    const keep = <T extends { close(): void; signal: AbortSignal }>(item: T): T => {
-      if (this.leave.signal.aborted) throw closedError();
-      this.open.add(item);
-      item.signal.addEventListener("abort", () => this.open.delete(item), { once: true });
-      return item;
-    };
     this.sessions = new Sessions(
       this.http,
       this.leave.signal,
-      (id, after, fresh) => keep(new Session(this.http, id, after, fresh, newId)),
+      (id) => this.session(id),
       newId,
       (f) => list<SessionSummary>("/api/v1/sessions", "sessions", f),
     );
-    this.teams = Object.assign(new Teams(this.http, (id, after) => keep(new Team(this.http, id, after, newId)), this.leave.signal, newId), {
+    this.teams = Object.assign(new Teams(this.http, (id) => this.team(id), this.leave.signal, newId), {
       list: (f?: ListOptions) => list<TeamView>("/api/v1/teams", "teams", f),
     });
     this.tasks = new Tasks(
       this.http,
       this.leave.signal,
-      (id, after) => keep(new Task(this.http, id, after, newId)),
+      (id) => this.task(id),
       newId,
       (f) => list<TaskSummary>("/api/v1/tasks", "tasks", f),
     );
@@ -167,6 +161,31 @@ export class WaggleClient extends WaggleApi {
       clients: (f) => list("/api/v1/clients", "clients", f),
       servers: (f) => list("/api/v1/mcp", "servers", f),
     };
+  }
+
+  /**
+   * A session: without an id a new one, which its first message creates. With `after` only the later events are read, otherwise the
+   * whole log. `fresh` says that the id is new: its log is read once the session has its first message.
+   */
+  session(id?: string, o: { after?: number; fresh?: boolean } = {}): Session {
+    return this.keep(new Session(this.http, id ?? this.newId(), o.after ?? 0, o.fresh ?? id === undefined, this.newId));
+  }
+
+  /** A team that exists. `after`: only the later events are read. */
+  team(id: string, o: { after?: number } = {}): Team {
+    return this.keep(new Team(this.http, id, o.after ?? 0, this.newId));
+  }
+
+  /** A task that exists. `after`: only the later events are read. */
+  task(id: string, o: { after?: number } = {}): Task {
+    return this.keep(new Task(this.http, id, o.after ?? 0, this.newId));
+  }
+
+  private keep<T extends { close(): void; signal: AbortSignal }>(item: T): T {
+    if (this.leave.signal.aborted) throw closedError();
+    this.open.add(item);
+    item.signal.addEventListener("abort", () => this.open.delete(item), { once: true });
+    return item;
   }
 
   /** A log in pages, and the files that members have made. */
@@ -207,19 +226,11 @@ export class Sessions {
   constructor(
     private readonly http: Http,
     private readonly signal: AbortSignal,
-    private readonly open_: (id: string, after: number, fresh: boolean) => Session,
+    private readonly session: (id: string) => Session,
     private readonly newId: () => string,
     /** Sessions, the newest change first, over all pages. */
     readonly list: (f?: SessionFilter) => AsyncGenerator<SessionSummary, void, undefined>,
   ) {}
-
-  /**
-   * A session: a new one without an id, which its first message makes. With `after` only the later events are read,
-   * otherwise the whole log. `fresh` says that nobody has used the id yet: it is read once it has its first message.
-   */
-  open(id?: string, o: { after?: number; fresh?: boolean } = {}): Session {
-    return this.open_(id ?? this.newId(), o.after ?? 0, o.fresh ?? id === undefined);
-  }
 
   /**
    * Creates a session at once, with preferences for all its messages. A repeat with the same `id` returns the same session; rejects
@@ -231,7 +242,7 @@ export class Sessions {
     const body = { session_id: id, confirm_plan: confirmPlan, on_busy: onBusy, language };
     const request = { method: "POST", body, signal };
     const made = await this.http.persist(() => this.http.json<SessionName>("/api/v1/sessions", request), signal);
-    return this.open(made.session_id);
+    return this.session(made.session_id);
   }
 
   /** Restores an exported session, here or on another installation with the same key. */
@@ -243,6 +254,6 @@ export class Sessions {
       () => this.http.json<ImportReply>("/api/v1/sessions/import", { method: "POST", body, signal }),
       signal,
     );
-    return { session: this.open(r.session), restored: r.restored };
+    return { session: this.session(r.session), restored: r.restored };
   }
 }

@@ -1,6 +1,7 @@
-import type { QuestionAnswer, QuestionOutcome, Question as Summary } from "./generated/api.js";
+import type { QuestionOutcome, Question as Summary } from "./generated/api.js";
 import { type CallOptions, type Http, until } from "./http.js";
 import type { ListOptions } from "./pages.js";
+import { answerOf, type Reply } from "./questions.js";
 
 /** Which questions are listed. */
 export interface QuestionFilter extends ListOptions {
@@ -29,11 +30,10 @@ export class Inbox {
    * Answers a question, by its `id` in the list. It is sent with an id until the server has it, and counts once. Rejects with
    * `INPUT_ANSWERED` if somebody else's answer counts.
    */
-  answer(question: Summary | string, answer: QuestionAnswer | boolean, o: CallOptions = {}): Promise<QuestionOutcome> {
+  answer(question: Summary | string, reply: Reply | boolean, o: CallOptions = {}): Promise<QuestionOutcome> {
     const signal = until(this.signal, o);
     const { id, digest } = typeof question === "string" ? { id: question, digest: undefined } : question;
-    const said: QuestionAnswer = typeof answer === "boolean" ? { decision: answer ? "approve" : "reject" } : answer;
-    const body = { digest, ...said, id: said.id ?? this.newId() };
+    const body = { digest, ...answerOf(reply), id: this.newId() };
     const path = `/api/v1/questions/${encodeURIComponent(id)}/answer`;
     return this.http.persist(() => this.http.json<QuestionOutcome>(path, { method: "POST", body, signal }), signal);
   }

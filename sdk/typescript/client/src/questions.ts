@@ -29,13 +29,17 @@ export interface Reply {
   modified?: Record<string, Partial<Step>>;
   /** Of a tool's call whose question has `parameters`: what the call runs with instead. */
   arguments?: Record<string, unknown>;
-  /** To an agent of the swarm, with `approved`: what it is told. */
-  answer?: unknown;
+  /** To an agent that asks, with `approved`: the answer. */
+  message?: unknown;
 }
 
 /** A reply as the HTTP API takes it. */
-export function answerOf({ approved, feedback, steps, modified, arguments: changed, answer }: Reply): QuestionAnswer {
-  if (approved && answer !== undefined) return { decision: "answer", message: answer };
+export function answerOf(reply: Reply | boolean): QuestionAnswer {
+  return bodyOf(typeof reply === "boolean" ? { approved: reply } : reply);
+}
+
+function bodyOf({ approved, feedback, steps, modified, arguments: changed, message }: Reply): QuestionAnswer {
+  if (approved && message !== undefined) return { decision: "answer", message };
   const why = feedback === undefined ? {} : { feedback };
   if (!approved) return { decision: "reject", ...why };
   const edits = {

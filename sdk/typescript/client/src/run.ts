@@ -57,9 +57,8 @@ class Feed<T> {
 export class Run implements AsyncIterable<CanonicalEvent> {
   /** The run's own id, once the message is accepted. */
   runId: string | undefined;
-  /** Resolves once the log has the message; rejects if it was refused. */
-  readonly accepted: Promise<void>;
   private readonly feed = new Feed<CanonicalEvent>();
+  private readonly acceptance: Promise<void>;
   private readonly answer: Promise<Answer>;
   private accept: () => void = () => {};
   private refuse: (e: unknown) => void = () => {};
@@ -71,7 +70,7 @@ export class Run implements AsyncIterable<CanonicalEvent> {
     readonly id: string,
     private readonly stop: (reason: string | undefined, o: CallOptions) => Promise<void>,
   ) {
-    this.accepted = new Promise((ok, no) => {
+    this.acceptance = new Promise((ok, no) => {
       this.accept = ok;
       this.refuse = no;
     });
@@ -79,12 +78,17 @@ export class Run implements AsyncIterable<CanonicalEvent> {
       this.settle = ok;
       this.fail = no;
     });
-    this.accepted.catch(() => {});
+    this.acceptance.catch(() => {});
     this.answer.catch(() => {});
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<CanonicalEvent, void, undefined> {
     return this.feed.read();
+  }
+
+  /** Waits until the log has the message. Rejects if it was refused. */
+  accepted(o: CallOptions = {}): Promise<void> {
+    return bounded(this.acceptance, o);
   }
 
   /** The answer. Rejects with the error with which the run has failed, or with `RUN_CANCELLED`. The run continues after a time-out. */

@@ -1,7 +1,7 @@
 import { closedError, WaggleError } from "./failure.js";
 import type { Accepted } from "./generated/api.js";
 import type { CanonicalEvent, Step } from "./generated/events.js";
-import { away, bounded, type CallOptions, type Http, until } from "./http.js";
+import { away, type CallOptions, type Http, until } from "./http.js";
 import { Watched } from "./hub.js";
 import type { FollowOptions } from "./log.js";
 import { Log } from "./logs.js";
@@ -210,7 +210,7 @@ export class Session extends Watched {
   /** Answers a question. Rejects with `INPUT_ANSWERED` if somebody else's answer counts. */
   async answer(question: Question | string, reply: Reply | boolean, o: CallOptions = {}): Promise<void> {
     const id = typeof question === "string" ? question : question.id;
-    const body = answerOf(typeof reply === "boolean" ? { approved: reply } : reply);
+    const body = answerOf(reply);
     this.given.set(id, "");
     try {
       await this.reply(question, body, until(this.signal, o));
@@ -249,7 +249,7 @@ export class Session extends Watched {
 
   private async cancelRun(run: Run, reason: string | undefined, o: CallOptions): Promise<void> {
     const signal = until(this.signal, o);
-    await bounded(run.accepted, { signal });
+    await run.accepted({ signal });
     const request = { method: "POST", body: { run_id: run.runId, reason }, signal };
     await this.http.persist(() => this.http.json(`${this.path}/cancel`, request), signal);
   }

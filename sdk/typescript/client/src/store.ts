@@ -138,7 +138,7 @@ export function sessionStore(client: WaggleClient, id: string, fresh = false): S
   let s = sessions.get(id);
   if (!s) {
     s = new SessionStore(
-      () => client.sessions.open(id, { fresh }),
+      () => client.session(id, { fresh }),
       () => new ViewBuilder(),
       () => sessions.delete(id),
     );
@@ -153,7 +153,7 @@ export function teamStore(client: WaggleClient, id: string): TeamStore {
   let s = teams.get(id);
   if (!s) {
     s = new Store(
-      () => client.teams.open(id),
+      () => client.team(id),
       () => new TeamViewBuilder(),
       () => teams.delete(id),
     );

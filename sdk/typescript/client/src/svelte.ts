@@ -27,7 +27,7 @@ export interface UseSession {
 
 /** Shows a session, from its first event on, while a component subscribes to a store. Without an id it is a new one. */
 export function useSession(client: WaggleClient, id?: string): UseSession {
-  const name = id ?? client.sessions.open().id;
+  const name = id ?? client.session().id;
   const store = sessionStore(client, name, id === undefined);
   const part = <T>(of: (s: Snapshot<View>) => T) =>
     readable(of(store.snapshot()), (set) => {

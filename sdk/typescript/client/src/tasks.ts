@@ -98,7 +98,7 @@ export class Tasks {
   constructor(
     private readonly http: Http,
     private readonly signal: AbortSignal,
-    private readonly open_: (id: string, after: number) => Task,
+    private readonly task: (id: string) => Task,
     private readonly newId: () => string,
     /** Pages of tasks, the newest change first. */
     readonly list: (o?: { limit?: number; before?: string } & CallOptions) => AsyncGenerator<TaskSummary, void, undefined>,
@@ -119,11 +119,6 @@ export class Tasks {
       timeout_ms: timeoutMs,
     };
     const r = { method: "POST", body, signal };
-    return this.open((await this.http.persist(() => this.http.json<TaskName>("/api/v1/tasks", r), signal)).task_id);
-  }
-
-  /** A task that exists. `after`: only the later events are read. */
-  open(id: string, o: { after?: number } = {}): Task {
-    return this.open_(id, o.after ?? 0);
+    return this.task((await this.http.persist(() => this.http.json<TaskName>("/api/v1/tasks", r), signal)).task_id);
   }
 }

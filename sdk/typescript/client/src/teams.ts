@@ -71,7 +71,7 @@ export class Team extends Watched {
     reply: Pick<Reply, "approved" | "feedback" | "arguments"> | boolean,
     o: CallOptions = {},
   ): Promise<void> {
-    const body = answerOf(typeof reply === "boolean" ? { approved: reply } : reply);
+    const body = answerOf(reply);
     return this.reply(question, body, until(this.signal, o));
   }
 }
@@ -81,7 +81,7 @@ export class Teams {
   /** For `WaggleClient`. */
   constructor(
     private readonly http: Http,
-    private readonly open_: (id: string, after: number) => Team,
+    private readonly team: (id: string) => Team,
     private readonly signal: AbortSignal,
     private readonly newId: () => string,
   ) {}
@@ -95,11 +95,6 @@ export class Teams {
     const signal = until(this.signal, o);
     const request = { method: "POST", body: { ...of, id: o.id ?? this.newId() }, signal };
     const view = await this.http.persist(() => this.http.json<TeamView>("/api/v1/teams", request), signal);
-    return this.open(view.team_id);
-  }
-
-  /** A team that exists. `after`: only the later events are read. */
-  open(id: string, o: { after?: number } = {}): Team {
-    return this.open_(id, o.after ?? 0);
+    return this.team(view.team_id);
   }
 }

@@ -27,7 +27,7 @@ export interface UseSession {
 
 /** Shows a session, from its first event on, until the component is unmounted or the effect scope stops. Without an id it is a new one. */
 export function useSession(client: WaggleClient, id?: string): UseSession {
-  const name = id ?? client.sessions.open().id;
+  const name = id ?? client.session().id;
   const store = sessionStore(client, name, id === undefined);
   const view = shallowRef(store.snapshot().view);
   const connection = shallowRef(store.snapshot().connection);

@@ -98,7 +98,7 @@ export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Age
     const client = new WaggleClient({ url: waggle.url });
     const ended = await within(
       new Promise<string>((go) =>
-        client.sessions.open(agent.threadId).on((e) => /^run\.(completed|failed|cancelled)$/.test(e.type) && go(e.type)),
+        client.session(agent.threadId).on((e) => /^run\.(completed|failed|cancelled)$/.test(e.type) && go(e.type)),
       ),
       "the end of the run",
     );
@@ -117,7 +117,7 @@ export function agentTests(load: () => Promise<new (c: WaggleAgentConfig) => Age
     );
     await stopped;
     const types: string[] = [];
-    for await (const e of client.sessions.open(agent.threadId).events()) {
+    for await (const e of client.session(agent.threadId).events()) {
       types.push(e.type);
       if (e.type === "run.cancelled") break;
     }

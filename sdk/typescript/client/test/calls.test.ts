@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 test("the events of a session whose first message is under way come", async () => {
-  for (const session of [client.sessions.open(), client.sessions.open(`named-${Date.now()}`)]) {
+  for (const session of [client.session(), client.session(`named-${Date.now()}`)]) {
     session.send("compute 6*7");
     const types: string[] = [];
     for await (const e of session.events()) {
@@ -29,12 +29,12 @@ test("the events of a session whose first message is under way come", async () =
     }
     expect(types[0]).toBe("session.created");
   }
-  const nobody = client.sessions.open("never-used");
+  const nobody = client.session("never-used");
   await expect(nobody.events().next()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
 });
 
 test("an answered question leaves the list at once, and comes back once if its answer is refused for what it is", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const run = session.send(question, { mode: "plan", confirmPlan: true });
   const lists: number[] = [];
   const asked = await within(new Promise<Question>((go) => session.onQuestions((open) => open[0] && go(open[0]))), "a question");
@@ -50,14 +50,14 @@ test("an answered question leaves the list at once, and comes back once if its a
 });
 
 test("the pieces of an answer are those of its text, each once", async () => {
-  const run = client.sessions.open().send("what does notes.md say?");
+  const run = client.session().send("what does notes.md say?");
   let text = "";
   for await (const d of run.deltas()) text = d.restarted ? d.text : text + d.text;
   expect(text).toBe((await run.result()).text);
 });
 
 test("the program carries out the calls of its own tools; facts and the language go along", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const seen: unknown[] = [];
   const events: CanonicalEvent[] = [];
   session.on((e) => events.push(e));
@@ -88,7 +88,7 @@ test("the program carries out the calls of its own tools; facts and the language
 test("calls end with their time and their signal, and say why nothing comes while the server is away", async () => {
   const away = new WaggleClient({ url: "http://127.0.0.1:9" });
   await expect(away.me({ timeoutMs: 50 })).rejects.toMatchObject({ name: "TimeoutError" });
-  const session = away.sessions.open();
+  const session = away.session();
   const told = new Promise<ConnectionState>((go) => session.onConnection((s) => s.error !== undefined && go(s)));
   const run = session.send("hello", { timeoutMs: 300 });
   expect((await within(told, "the reason")).error).toMatchObject({ code: "UNREACHABLE" });
@@ -97,7 +97,7 @@ test("calls end with their time and their signal, and say why nothing comes whil
   const shown = session.show({ signal: leave.signal });
   leave.abort(new Error("enough"));
   await expect(shown).rejects.toThrow("enough");
-  const log = away.sessions.open("s1");
+  const log = away.session("s1");
   const state = await within(new Promise<ConnectionState>((go) => log.onConnection((s) => s.error !== undefined && go(s))), "the reason");
   expect(state).toMatchObject({ connected: false, ended: false, error: { code: "UNREACHABLE" } });
   away.close();
@@ -107,7 +107,7 @@ test("nothing that is printed has the key", () => {
   const token = "key-that-nobody-sees";
   const c = new WaggleClient({ url: waggle.url, token });
   const agent = new WaggleAgent({ url: waggle.url, token, threadId: "t" });
-  for (const thing of [c, c.sessions.open(), c.teams.open("t"), c.tasks.open("t"), agent, agent.clone()]) {
+  for (const thing of [c, c.session(), c.team("t"), c.task("t"), agent, agent.clone()]) {
     expect(inspect(thing, { depth: 20 })).not.toContain(token);
     expect(
       JSON.stringify(thing, (_, v) => (typeof v === "object" && v !== null && v instanceof AbortSignal ? undefined : v)) ?? "",
@@ -160,7 +160,7 @@ test("the events of a task end with it, and a message is its text", async () => 
 });
 
 test("events() throws the reason of its signal, and ends with close()", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   await within(session.send("hello").result(), "the answer");
   const leave = new AbortController();
   const seen: string[] = [];
@@ -176,9 +176,9 @@ test("events() throws the reason of its signal, and ends with close()", async ()
 });
 
 test("errors name options as the program does, and positions are given in one way", async () => {
-  const refused = client.sessions.open().send("hello", { mode: "dance" as never });
+  const refused = client.session().send("hello", { mode: "dance" as never });
   await expect(refused.result()).rejects.toMatchObject({ code: "INVALID_FIELD", field: "mode", message: expect.stringMatching(/^mode /) });
-  for (const log of [client.sessions.open("s", { after: 7 }), client.teams.open("t", { after: 7 }), client.tasks.open("t", { after: 7 })]) {
+  for (const log of [client.session("s", { after: 7 }), client.team("t", { after: 7 }), client.task("t", { after: 7 })]) {
     expect(log.seq).toBe(7);
     log.close();
   }

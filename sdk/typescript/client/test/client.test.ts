@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 test("a chat answers, with its tool calls as typed events, each once and in order", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const run = session.send("what does notes.md say?");
   const seen: CanonicalEvent[] = [];
   for await (const e of run) seen.push(e);
@@ -35,7 +35,7 @@ test("a chat answers, with its tool calls as typed events, each once and in orde
 });
 
 test("a plan is asked about, changed, carried out, and a step is restarted", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const run = session.send(question, { mode: "plan", confirmPlan: true });
   const asked = await within(
     new Promise<import("@waggle-dev/client").Question>((go) => session.onQuestions((open) => open[0] && go(open[0]))),
@@ -64,7 +64,7 @@ test("a plan is asked about, changed, carried out, and a step is restarted", asy
 test("sessions are listed in pages, shown, exported, imported and deleted", async () => {
   const made: Session[] = [];
   for (let i = 0; i < 3; i++) {
-    const s = client.sessions.open();
+    const s = client.session();
     await s.send(`compute ${i}+1`).result();
     made.push(s);
   }
@@ -83,7 +83,7 @@ test("sessions are listed in pages, shown, exported, imported and deleted", asyn
   const state = await second.export();
   expect((await client.sessions.import(state)).session.id).toBe(second.id);
   await first.delete();
-  const gone = client.sessions.open(first.id);
+  const gone = client.session(first.id);
   const error = await within(
     new Promise<WaggleError>((go) => gone.onConnection((s) => s.ended && go(s.error as WaggleError))),
     "the end of the stream",
@@ -100,7 +100,7 @@ test("announcements of the wanted types come as they happen", async () => {
   const live = client.live({ types: ["run.completed"], signal: signal.signal, onConnection: (on) => on && up() });
   const first = live.next();
   await within(connected, "the connection");
-  const session = client.sessions.open();
+  const session = client.session();
   await session.send("compute 1+1").result();
   const e = (await within(first, "the announcement")).value as CanonicalEvent;
   expect(e.type).toBe("run.completed");
@@ -119,7 +119,7 @@ test("what is done to a plan is done once, though its answer is lost with the li
     throw new TypeError("the line broke");
   };
   const own = new WaggleClient({ url: waggle.url, fetch: forgetful, WebSocket: noSocket });
-  const session = own.sessions.open();
+  const session = own.session();
   await session.send(question, { mode: "plan" }).result();
   const seen: string[] = [];
   session.on((e) => seen.push(e.type));
@@ -151,7 +151,7 @@ test("an answer that the browser sends twice counts once and is no one else's", 
     return fetch(input, init);
   };
   const own = new WaggleClient({ url: waggle.url, WebSocket: noSocket, fetch: twice });
-  const session = own.sessions.open();
+  const session = own.session();
   const run = session.send(question, { mode: "plan", confirmPlan: true });
   const asked = await within(new Promise<string>((go) => session.onQuestions((open) => open[0] && go(open[0].id))), "a question");
   await within(session.answer(asked, true), "the answer");
@@ -170,7 +170,7 @@ test("an answer counts that the log has when its client is closed, though the se
     return new Promise((_, no) => init?.signal?.addEventListener("abort", () => no(init.signal?.reason)));
   };
   const own = new WaggleClient({ url: waggle.url, WebSocket: noSocket, fetch: silent });
-  const session = own.sessions.open();
+  const session = own.session();
   const run = session.send(question, { mode: "plan", confirmPlan: true });
   const asked = await within(new Promise<string>((go) => session.onQuestions((open) => open[0] && go(open[0].id))), "a question");
   const answered = session.answer(asked, true);
@@ -182,12 +182,12 @@ test("an answer counts that the log has when its client is closed, though the se
 });
 
 test("a message may have an odd id", async () => {
-  const run = client.sessions.open().send("compute 6*7", { id: "my message, the 1st" });
+  const run = client.session().send("compute 6*7", { id: "my message, the 1st" });
   expect((await within(run.result(), "the answer")).text).toContain("42");
 });
 
 test("a message brings files along, which the session keeps", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const png = Uint8Array.from(
     atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
     (c) => c.charCodeAt(0),
@@ -214,7 +214,7 @@ test("a message brings files along, which the session keeps", async () => {
 });
 
 test("questions of all sessions are listed and answered, each once", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const run = session.send(question, { mode: "plan", confirmPlan: true });
   await within(new Promise<void>((go) => session.onQuestions((open) => open.length > 0 && go())), "a question");
   const find = async () => {

@@ -91,7 +91,7 @@ test("a message waits in the view while the server is away, and leaves when it i
   const gone = shown(false);
   const problem = { title: "QUEUE_FULL", detail: "Too many messages wait.", status: 409 };
   answer = async () => new Response(JSON.stringify(problem), { status: 409, headers: { "Content-Type": "application/problem+json" } });
-  await expect(run.accepted).rejects.toMatchObject({ code: "QUEUE_FULL" });
+  await expect(run.accepted()).rejects.toMatchObject({ code: "QUEUE_FULL" });
   await gone;
   expect(store.snapshot().view.items).toEqual([]);
   away.close();
@@ -158,12 +158,12 @@ test("a logger is told of repeats, and a call ends with its time-out or signal",
   const logger: Logger = { info: (m) => told.push(m), warn: (m) => told.push(m) };
   const url = `http://127.0.0.1:${await freePort()}`;
   const away = new WaggleClient({ url, token: "secret-key", logger, backoff: { min: 1, max: 2 } });
-  const session = away.sessions.open();
+  const session = away.session();
   const run = session.send("hello");
   await expect(run.result({ timeoutMs: 50 })).rejects.toMatchObject({ name: "TimeoutError" });
   await expect(run.result({ signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
   await expect(run.cancel("late", { timeoutMs: 50 })).rejects.toMatchObject({ name: "TimeoutError" });
-  await expect(away.tasks.open("t").result({ timeoutMs: 50 })).rejects.toMatchObject({ name: "TimeoutError" });
+  await expect(away.task("t").result({ timeoutMs: 50 })).rejects.toMatchObject({ name: "TimeoutError" });
   await expect(away.log("session", "s").head({ timeoutMs: 50 })).rejects.toMatchObject({ name: "TimeoutError" });
   await expect(away.call("GET", "/api/v1/me")).rejects.toBeInstanceOf(UnreachableError);
   expect(told.join("\n")).toMatch(/repeated in \d+ ms/);

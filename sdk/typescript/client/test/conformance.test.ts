@@ -45,7 +45,7 @@ class Program {
   }
 
   private session(name = ""): Session {
-    const s = this.sessions.get(name) ?? this.client.sessions.open(this.of.real ? undefined : name);
+    const s = this.sessions.get(name) ?? this.client.session(this.of.real ? undefined : name);
     this.sessions.set(name, s);
     return s;
   }
@@ -56,11 +56,11 @@ class Program {
   }
 
   private task(s: Step) {
-    return this.client.tasks.open(this.named(s.task));
+    return this.client.task(this.named(s.task));
   }
 
   private team(s: Step) {
-    return this.client.teams.open(this.named(s.team));
+    return this.client.team(this.named(s.team));
   }
 
   private run(s: Step): Run {
@@ -87,8 +87,8 @@ class Program {
         : kind === "session"
           ? this.session(name).events(o)
           : kind === "team"
-            ? this.client.teams.open(this.named(name)).events(o)
-            : this.client.tasks.open(this.named(name)).events(o);
+            ? this.client.team(this.named(name)).events(o)
+            : this.client.task(this.named(name)).events(o);
     const reader = { events, expired, gaps };
     this.readers.set(key, reader);
     return reader;
@@ -125,14 +125,16 @@ class Program {
       ...(s.timeout_ms ? { timeoutMs: s.timeout_ms } : {}),
     });
     this.runs.set(s.run ?? "", run);
-    await run.accepted;
+    await run.accepted();
     return {};
   }
 
   private async answer(s: Step): Promise<Sight> {
     const id = { first: this.asked[0], second: this.asked[1] }[s.question ?? ""] ?? s.question ?? "";
-    const decision = s.approve ? "approve" : "reject";
-    const outcome = await this.client.questions.answer(id, { decision, ...(s.feedback ? { feedback: s.feedback } : {}) });
+    const outcome = await this.client.questions.answer(id, {
+      approved: s.approve ?? false,
+      ...(s.feedback ? { feedback: s.feedback } : {}),
+    });
     return { decision: outcome.decision };
   }
 
@@ -162,7 +164,7 @@ class Program {
         const steps = (s.steps ?? []).map((title, i) => ({ id: `step_${i + 1}`, title }));
         const run = this.session(s.session).solve(steps);
         this.runs.set(s.run ?? "", run);
-        await run.accepted;
+        await run.accepted();
         return {};
       }
       case "result": {

@@ -63,8 +63,8 @@ export function cutsTest(wantedCuts: number, wantedKills: number): void {
     const proxy = await Line.to(waggle.url);
     const backoff = { min: 5, max: 50 };
     const client = new WaggleClient({ url: proxy.url, token, backoff });
-    const id = client.sessions.open().id;
-    const session = client.sessions.open(id);
+    const id = client.session().id;
+    const session = client.session(id);
     const accounts = Array.from({ length: viewers }, () => new Account());
     const clients = accounts.map(() => new WaggleClient({ url: proxy.url, token, backoff }));
     await session.send("begin").result();
@@ -73,7 +73,7 @@ export function cutsTest(wantedCuts: number, wantedKills: number): void {
     const shown = new Map<number, () => void>(); // by how many events it waits for
     let events = 0;
     clients.forEach((c, i) => {
-      c.sessions.open(id).on((e) => {
+      c.session(id).on((e) => {
         accounts[i]?.take(e);
         for (const w of waiting.splice(0)) accounts.every((a) => a.last >= w.last) ? w.go() : waiting.push(w);
         shown.get(++events)?.();
@@ -115,9 +115,9 @@ export function cutsTest(wantedCuts: number, wantedKills: number): void {
 
     // The undisturbed viewer reads the log in one go.
     const calm = new WaggleClient({ url: waggle.url, token });
-    const detail = await calm.sessions.open(id).show();
+    const detail = await calm.session(id).show();
     const whole = new Account();
-    for await (const e of calm.sessions.open(id).events()) {
+    for await (const e of calm.session(id).events()) {
       whole.take(e);
       if (e.sequence >= Number(detail.last_seq)) break;
     }

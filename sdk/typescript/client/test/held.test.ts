@@ -47,7 +47,7 @@ async function read(
 const has = (type: string, n: number) => (all: CanonicalEvent[]) => all.filter((e) => e.type === type).length >= n;
 
 test("where a proxy holds answers back, streams come over WebSockets, and go on behind the last event when these break", async () => {
-  const session = direct.sessions.open();
+  const session = direct.session();
   await within(session.send("say one").result(), "the first run");
   const api = new WaggleApi({ url: proxy.url, token: () => key, WebSocket, backoff: { min: 10, max: 50 } });
   const log = `session/${session.id}`;
@@ -65,7 +65,7 @@ test("where a proxy holds answers back, streams come over WebSockets, and go on 
 
   const before = proxy.handshakes;
   const own = new WaggleClient({ url: proxy.url, token: key, WebSocket });
-  const followed = own.sessions.open(session.id);
+  const followed = own.session(session.id);
   const seen = new Promise<void>((go) => followed.on((e) => e.type === "run.completed" && go()));
   await within(seen, "the log of a session");
   expect(proxy.handshakes).toBeGreaterThan(before);
@@ -74,7 +74,7 @@ test("where a proxy holds answers back, streams come over WebSockets, and go on 
 });
 
 test("where neither passes, an answer has more time, and refusals have their reasons", async () => {
-  const session = direct.sessions.open();
+  const session = direct.session();
   await within(session.send("say one").result(), "the run");
   proxy.sockets = false;
   try {
@@ -101,7 +101,7 @@ test("where neither passes, an answer has more time, and refusals have their rea
 });
 
 test("a reader that does not read ends its WebSocket, and misses nothing", async () => {
-  const session = direct.sessions.open();
+  const session = direct.session();
   for (let n = 0; n < 32; n++) await within(session.send(`${n} ${"x".repeat(150_000)}`).result(), `run ${n}`);
   const { last } = await direct.log("session", session.id).head();
   const before = proxy.handshakes;

@@ -23,7 +23,7 @@ async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
 const seqs = (list: CanonicalEvent[]) => list.map((e) => e.sequence);
 
 test("a log is read in pages of any size, forwards and backwards, and of some types alone", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   for (const text of ["hello", "what does notes.md say?", "what is 6*7?"]) await within(session.send(text).result(), text);
   const log = client.log("session", session.id);
   const { first, last, kind } = await log.head();

@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 test("a planned run is stopped step by step and as a whole, after its question was answered", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const steps: string[] = [];
   const stopped = new Promise<void>((go) => session.on((e) => e.type === "step.cancelled" && steps.push(e.data.step_id ?? "") && go()));
   const begun = new Promise<void>((go) => session.on((e) => e.type === "message.delta" && e.data.stage === "solving" && go()));
@@ -40,11 +40,11 @@ test("a planned run is stopped step by step and as a whole, after its question w
 });
 
 test("messages wait in order while one is answered, and the session stops the one that is on", async () => {
-  const session = client.sessions.open();
+  const session = client.session();
   const order: string[] = [];
   session.on((e) => e.type === "message.received" && order.push(e.data.content));
   const runs = ["first", "second", "third"].map((text) => session.send(text));
-  await within(Promise.all(runs.map((r) => r.accepted)), "the acceptance");
+  await within(Promise.all(runs.map((r) => r.accepted())), "the acceptance");
   for (const run of runs) {
     const first = run.text()[Symbol.asyncIterator]().next();
     await within(first, "a piece of the answer");

@@ -36,7 +36,7 @@ test("an agent gets a task, asks, tells its progress and answers", async () => {
   await task.message(2); // the answer, too
   expect((await within(task.result(), "the result")).result).toBe("BEES!!");
   await expect(task.message("too late")).rejects.toMatchObject({ code: "TASK_FINISHED" });
-  await expect(client.tasks.open("nosuch").message("x")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  await expect(client.task("nosuch").message("x")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
   await expect(client.tasks.create({ agent: "nosuch", data: 1 })).rejects.toMatchObject({ code: "AGENT_NOT_FOUND" });
   expect(task.questions).toEqual([]);
   expect(seen).toContain("task.notified");

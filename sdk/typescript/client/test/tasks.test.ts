@@ -49,7 +49,7 @@ async function listed<T>(list: () => AsyncGenerator<T>, fits: (item: T) => boole
 
 /** A session with a plan that waits for its answer, also in the inbox. */
 async function waiting(): Promise<string> {
-  const session = client.sessions.open();
+  const session = client.session();
   session.send("list the files, and read notes.md", { mode: "plan", confirmPlan: true });
   const list = () => client.questions.list({ log: session.id });
   await listed(list, () => true);
@@ -78,7 +78,7 @@ const around: Record<string, () => Promise<unknown>> = {
   },
   write_agent: async () => {
     const agent = await tasks.writeAgent(waggle.url);
-    console.log((await client.sessions.open().send("bees", { agent: "shouter" }).result()).text);
+    console.log((await client.session().send("bees", { agent: "shouter" }).result()).text);
     await agent.stop();
   },
   write_tools: async () => {
@@ -87,7 +87,7 @@ const around: Record<string, () => Promise<unknown>> = {
     await service.stop();
   },
   sessions: async () => {
-    const session = client.sessions.open();
+    const session = client.session();
     await session.send("what does notes.md say?").result();
     await listed(
       () => client.sessions.list({ q: "notes" }),

@@ -94,7 +94,7 @@ test("a failed task is submitted again as a new one, once for each id", async ()
   const [next, same] = await Promise.all([task.retry("again"), task.retry("again")]);
   expect(next).not.toBe(task.id);
   expect(same).toBe(next);
-  const second = client.tasks.open(next);
+  const second = client.task(next);
   expect((await within(second.result(), "the result")).result).toBe("bees!");
   expect(tries).toBe(2);
   await expect(second.retry()).rejects.toMatchObject({ status: 409 });
@@ -105,7 +105,7 @@ test("a failed task is submitted again as a new one, once for each id", async ()
   const cancelled = await client.tasks.create({ agent: "patient", data: 1 });
   await cancelled.cancel();
   await expect(within(cancelled.result(), "the end")).rejects.toBeInstanceOf(WaggleError);
-  const third = client.tasks.open(await cancelled.retry());
+  const third = client.task(await cancelled.retry());
   expect(third.id).not.toBe(cancelled.id);
   await third.cancel();
   await expect(within(third.result(), "the second end")).rejects.toBeInstanceOf(WaggleError);

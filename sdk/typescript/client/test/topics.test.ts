@@ -23,7 +23,7 @@ const all = async (id: string, after = 0) => {
 
 test("logs and announcements come on one connection that breaks, each event of a log once and in order", async () => {
   const odd = "ann@example.com/1";
-  const [one, two, three] = [client.sessions.open(), client.sessions.open(), client.sessions.open(odd, { fresh: true })];
+  const [one, two, three] = [client.session(), client.session(), client.session(odd, { fresh: true })];
   await Promise.all([one, two, three].map((s) => s.send("say one").result()));
   const line = await Line.to(waggle.url);
   const api = new WaggleApi({ url: line.url, backoff: { min: 10, max: 50 } });
@@ -66,7 +66,7 @@ test("logs and announcements come on one connection that breaks, each event of a
     await Promise.all(runs.map((r) => r.result()));
   }
   await until("all runs", () => Object.keys(logs).every((log) => log === "session/never" || has(log, "run.completed", 4)));
-  const four = client.sessions.open();
+  const four = client.session();
   await four.send("say four").result();
   await until("the announcement", () => announced.some((e) => e.subject === `default.session.${four.id}`));
   leave.abort();

@@ -68,7 +68,7 @@ export interface UseSessionOptions {
  */
 export function useSession(id?: string, o: UseSessionOptions = {}): UseSession {
   const client = useWaggle();
-  const [own] = useState(() => id ?? client.sessions.open().id);
+  const [own] = useState(() => id ?? client.session().id);
   const name = id ?? own;
   const store = useMemo(() => sessionStore(client, name, id === undefined), [client, name, id]);
   const newest = useRef(o.tools);
