@@ -153,7 +153,7 @@ func (g *goProgram) speak(in io.Reader) error {
 		})
 	})
 	for lines := bufio.NewScanner(in); lines.Scan(); {
-		run, err := g.client.Message(ctx, g.session, api.NewMessage{Content: lines.Text(), CreateSession: true})
+		run, err := g.client.Send(ctx, g.session, api.NewMessage{Content: lines.Text(), CreateSession: true})
 		if err != nil {
 			return err
 		}

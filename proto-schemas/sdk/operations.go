@@ -14,7 +14,7 @@ var Operations = []Operation{
 	{"read", "streamSession, streamTask, streamTeam", "Log.Events", "session.events, team.events, task.events", "session.events, team.events, task.events"},
 	{"live", "streamLive", "Client.Live", "client.live", "client.live"},
 	{"create_session", "nameSession", "Client.CreateSession", "client.sessions.create", "client.sessions.create"},
-	{"send", "messageSession", "Client.Message", "session.send", "session.send"},
+	{"send", "messageSession", "Client.Send", "session.send", "session.send"},
 	{"result", "streamSession", "Run.Result", "run.result", "run.result"},
 	{"stop", "cancelSession", "Run.Cancel", "run.cancel", "run.cancel"},
 	{"solve", "messageSession", "Client.Solve", "session.solve", "session.solve"},

@@ -97,7 +97,7 @@ func (p tour) run(ctx context.Context, name string) error {
 
 func (p tour) answer(ctx context.Context) error {
 	confirm := true
-	run, err := p.Message(ctx, "", api.NewMessage{Content: "list the files, and read notes.md", Mode: event.ModePlan, RunOptions: api.RunOptions{ConfirmPlan: &confirm}})
+	run, err := p.Send(ctx, "", api.NewMessage{Content: "list the files, and read notes.md", Mode: event.ModePlan, RunOptions: api.RunOptions{ConfirmPlan: &confirm}})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (p tour) answer(ctx context.Context) error {
 }
 
 func (p tour) sessions(ctx context.Context) error {
-	run, err := p.Message(ctx, "", api.NewMessage{Content: "what does notes.md say?"})
+	run, err := p.Send(ctx, "", api.NewMessage{Content: "what does notes.md say?"})
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (p tour) sessions(ctx context.Context) error {
 }
 
 func (p tour) ask(ctx context.Context, m api.NewMessage) error {
-	run, err := p.Message(ctx, "", m)
+	run, err := p.Send(ctx, "", m)
 	if err != nil {
 		return err
 	}

@@ -18,30 +18,28 @@ import (
 )
 
 func chat(ctx context.Context, w *waggle.Client, out io.Writer) error {
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "what does notes.md say?"})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "what does notes.md say?"})
 	if err != nil {
 		return err
 	}
-	for e, err := range run.Events(ctx) {
+	for piece, err := range run.Deltas(ctx) {
 		if err != nil {
 			return err
 		}
-		if piece, err := event.As[event.MessageDeltaData](e); err == nil && e.Type == event.MessageDelta {
-			_, _ = io.WriteString(out, piece.Text)
-		}
+		_, _ = io.WriteString(out, piece.Text)
 	}
 	return nil
 }
 
 func resume(ctx context.Context, w *waggle.Client, out io.Writer) error {
 	message := api.NewMessage{ID: "question-1", Content: "what does notes.md say?"}
-	before, err := w.Message(ctx, "", message)
+	before, err := w.Send(ctx, "", message)
 	if err != nil {
 		return err
 	}
 	kept, after := before.Session, before.Seq // in a file or a database
 
-	run, err := w.Message(ctx, kept, message) // in another process: the same id, the same run
+	run, err := w.Send(ctx, kept, message) // in another process: the same id, the same run
 	if err != nil {
 		return err
 	}
@@ -60,7 +58,7 @@ func resume(ctx context.Context, w *waggle.Client, out io.Writer) error {
 
 func plan(ctx context.Context, w *waggle.Client, out io.Writer) error {
 	confirm := true
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "list the files, and read notes.md", Mode: event.ModePlan, RunOptions: api.RunOptions{ConfirmPlan: &confirm}})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "list the files, and read notes.md", Mode: event.ModePlan, RunOptions: api.RunOptions{ConfirmPlan: &confirm}})
 	if err != nil {
 		return err
 	}
@@ -101,7 +99,7 @@ func clientTool(ctx context.Context, w *waggle.Client, out io.Writer) error {
 		Name: "weather", Description: "Tells the weather of a city.",
 		InputSchema: json.RawMessage(`{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}`),
 	}
-	run, err := w.Message(ctx, "", api.NewMessage{Content: `use weather {"city": "Lisbon"}`, Tools: []event.ClientTool{weather}})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: `use weather {"city": "Lisbon"}`, Tools: []event.ClientTool{weather}})
 	if err != nil {
 		return err
 	}
@@ -129,7 +127,7 @@ func clientTool(ctx context.Context, w *waggle.Client, out io.Writer) error {
 
 func file(ctx context.Context, w *waggle.Client, out io.Writer) error {
 	todo := waggle.File("text/markdown", "todo.md", []byte("call mum"))
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "say thanks", Files: []api.MessageFile{todo}})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "say thanks", Files: []api.MessageFile{todo}})
 	if err != nil {
 		return err
 	}
@@ -156,7 +154,7 @@ func file(ctx context.Context, w *waggle.Client, out io.Writer) error {
 }
 
 func cancel(ctx context.Context, w *waggle.Client, out io.Writer) error {
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "tell me the story"})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "tell me the story"})
 	if err != nil {
 		return err
 	}

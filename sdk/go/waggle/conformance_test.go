@@ -421,7 +421,7 @@ func (p *program) send(ctx context.Context, s sdk.Step) (sdk.Sight, error) {
 	if p.real {
 		session = p.made[s.Session]
 	}
-	run, err := p.client.Message(ctx, session, m)
+	run, err := p.client.Send(ctx, session, m)
 	if err == nil {
 		p.runs[s.Run], p.made[s.Session] = run, run.Session
 	}

@@ -24,7 +24,7 @@ func ExampleClient_CreateSession() {
 		return
 	}
 	note := waggle.File("text/plain", "note.txt", []byte("buy milk"))
-	run, err := w.Message(ctx, session, api.NewMessage{Content: "compute 6*7", Files: []api.MessageFile{note}})
+	run, err := w.Send(ctx, session, api.NewMessage{Content: "compute 6*7", Files: []api.MessageFile{note}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,7 +42,7 @@ func ExampleLog_Events() {
 		fmt.Println(err)
 		return
 	}
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "compute 6*7"})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "compute 6*7"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -74,7 +74,7 @@ func ExampleClient_Live() {
 	}
 	begin := func(up bool, _ error) {
 		if up {
-			if _, err := w.Message(ctx, "", api.NewMessage{Content: "compute 6*7"}); err != nil {
+			if _, err := w.Send(ctx, "", api.NewMessage{Content: "compute 6*7"}); err != nil {
 				fmt.Println(err)
 			}
 		}

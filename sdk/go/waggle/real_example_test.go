@@ -16,14 +16,14 @@ import (
 )
 
 // A program sends a message to a new session and waits for the answer.
-func ExampleClient_Message() {
+func ExampleClient_Send() {
 	ctx := context.Background()
 	w, err := waggle.Open(ctx, server(), waggle.Options{}) // "http://127.0.0.1:9000"
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	run, err := w.Message(ctx, "", api.NewMessage{Content: `use workspace_read_file {"path": "notes.md"}`})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: `use workspace_read_file {"path": "notes.md"}`})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -41,7 +41,7 @@ func ExampleRun_Events() {
 		fmt.Println(err)
 		return
 	}
-	run, err := w.Message(ctx, "", api.NewMessage{Content: `use workspace_read_file {"path": "notes.md"}`})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: `use workspace_read_file {"path": "notes.md"}`})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -69,7 +69,7 @@ func ExampleClient_AnswerQuestion() {
 		return
 	}
 	confirm := true
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "read notes.md", Mode: event.ModePlan, RunOptions: api.RunOptions{ConfirmPlan: &confirm}})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "read notes.md", Mode: event.ModePlan, RunOptions: api.RunOptions{ConfirmPlan: &confirm}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -170,7 +170,7 @@ func ExampleClient_Sessions() {
 		fmt.Println(err)
 		return
 	}
-	run, err := w.Message(ctx, "", api.NewMessage{Content: "hello"})
+	run, err := w.Send(ctx, "", api.NewMessage{Content: "hello"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -17,10 +17,10 @@ import (
 type Run struct {
 	client *Client
 
-	Session   string // of the message
-	MessageID string // sent again with it, the message counts once
-	ID        string
-	Seq       uint64 // of the event with which the message was received
+	Session string // of the message
+	ID      string // of the message: sent again with it, the message counts once
+	RunID   string
+	Seq     uint64 // of the event with which the message was received
 }
 
 // CreateSession makes a session with preferences for all its messages, and returns its id. A repeat with the same SessionID returns the
@@ -41,12 +41,12 @@ func File(mediaType, name string, data []byte) api.MessageFile {
 	return api.MessageFile{MediaType: mediaType, Name: name, Data: base64.StdEncoding.EncodeToString(data)}
 }
 
-// Message sends a session a message, or a new session if the id is empty, and returns once the log has it. It counts once, however often
+// Send sends a session a message, or a new session if the id is empty, and returns once the log has it. It counts once, however often
 // the request is repeated; so does one that is sent again with its ID, also by another process.
 //
 // Errors: AGENT_NOT_FOUND, BUDGET_EXCEEDED, MODEL_NOT_FOUND, QUEUE_FULL, SESSION_BUSY, SESSION_CLOSED, SESSION_DELETED, SESSION_EXISTS,
 // SESSION_NOT_FOUND.
-func (c *Client) Message(ctx context.Context, session string, m api.NewMessage) (*Run, error) {
+func (c *Client) Send(ctx context.Context, session string, m api.NewMessage) (*Run, error) {
 	if session == "" {
 		session, m.CreateSession = newID(), true
 	}
@@ -57,12 +57,12 @@ func (c *Client) Message(ctx context.Context, session string, m api.NewMessage) 
 	if err != nil {
 		return nil, err
 	}
-	return &Run{client: c, Session: session, MessageID: m.ID, ID: a.RunID, Seq: a.Seq}, nil
+	return &Run{client: c, Session: session, ID: m.ID, RunID: a.RunID, Seq: a.Seq}, nil
 }
 
 // Solve has steps carried out without planning.
 func (c *Client) Solve(ctx context.Context, session string, steps []event.Step, o api.RunOptions) (*Run, error) {
-	return c.Message(ctx, session, api.NewMessage{Mode: event.ModeSteps, Steps: steps, RunOptions: o})
+	return c.Send(ctx, session, api.NewMessage{Mode: event.ModeSteps, Steps: steps, RunOptions: o})
 }
 
 // Events returns the events of the run, from the first one to the one that ends it.
@@ -73,7 +73,7 @@ func (r *Run) Events(ctx context.Context) iter.Seq2[event.Event, error] {
 				yield(e, err)
 				return
 			}
-			if runOf(e) != r.ID {
+			if runOf(e) != r.RunID {
 				continue
 			}
 			if !yield(e, nil) || isEnd(e.Type) {
@@ -107,7 +107,7 @@ func (r *Run) Result(ctx context.Context) (Answer, error) {
 
 // Cancel stops the run. Its events say when it has ended.
 func (r *Run) Cancel(ctx context.Context, reason string) error {
-	_, err := call[api.Accepted](ctx, r.client, http.MethodPost, api.CancelSession{RunID: r.ID, Reason: reason}, "sessions", r.Session, "cancel")
+	_, err := call[api.Accepted](ctx, r.client, http.MethodPost, api.CancelSession{RunID: r.RunID, Reason: reason}, "sessions", r.Session, "cancel")
 	return err
 }
 
