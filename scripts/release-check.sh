@@ -174,7 +174,7 @@ go_modules() {
 			if err != nil {
 				log.Fatal(err)
 			}
-			run, err := w.Message(ctx, "", api.NewMessage{Content: "which files are in the workspace?"})
+			run, err := w.Send(ctx, "", api.NewMessage{Content: "which files are in the workspace?"})
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 import pytest
 from conftest import Server
 
-from waggle import ToolCall, Waggle, tool
+from waggle import Question, ToolCall, Waggle, tool
 from waggle._schema import schema_of, value_of
 from waggle.errors import InvalidInputError
 from waggle.sync import Waggle as SyncWaggle
@@ -147,12 +147,15 @@ async def test_the_model_calls_functions_of_the_program(server: Server) -> None:
 
     async with Waggle(server.url) as w:
         s = w.session()
+        asked: list[Question] = []
+        s.on_questions(asked.extend)
         run = s.send('use paint {"colour": "red"}', tools=[paint, explode])
         assert [q async for q in run.questions()] == []
         assert '{"painted": "red"}' in (await run.result()).text
         refused = await s.send('use paint {"colour": "green"}', tools=[paint]).result()
         assert "must be one of" in refused.text
         assert "it is too hot" in (await s.send("use explode {}", tools=[explode]).result()).text
+        assert asked == []  # people are not asked
         assert not s.questions
 
 

@@ -334,10 +334,20 @@ class Session(Watched):
             self._by_run.pop(run.run_id or "", None)
             self._runs.pop(run.id, None)
 
+    def _offer(self, run: Run | None, asked: Question) -> Tool[..., Any] | None:
+        """Return the tool of the program that a question calls."""
+        if run is None or asked.scope != "client_tool":
+            return None
+        return self._offers.get(run.id, {}).get(asked.data.get("tool", ""))
+
+    def _is_own(self, asked: Question) -> bool:
+        """The calls of the program's own tools are no decisions for people."""
+        return self._offer(self._by_run.get(asked.run or ""), asked) is not None
+
     def _called(self, run: Run, asked: Question) -> None:
         """Execute a call of a tool of the program itself. The server takes the first result."""
-        t = self._offers.get(run.id, {}).get(asked.data.get("tool", ""))
-        if t is None or asked.scope != "client_tool":
+        t = self._offer(run, asked)
+        if t is None:
             return
 
         async def answer() -> None:

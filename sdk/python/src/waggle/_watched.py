@@ -83,7 +83,11 @@ class Watched:
     @property
     def questions(self) -> list[Question]:
         """The open questions, the oldest first, as far as the log has been read."""
-        return [q for q in self._book.open if not self._answered.get(q.id)]
+        return [q for q in self._book.open if not self._answered.get(q.id) and not self._is_own(q)]
+
+    def _is_own(self, _: Question) -> bool:
+        """Report whether the program answers a question itself."""
+        return False
 
     def on(self, listener: Callable[[CanonicalEvent], None]) -> Callable[[], None]:
         """Hand each further event to the listener, in order, until the returned function is called."""

@@ -598,9 +598,9 @@ class MemberView(_MemberViewRequired, total=False):
 
 class _MessageFileRequired(TypedDict):
     media_type: str
-    """such as image/png"""
+    """any, such as image/png; texts (text/*, JSON, XML, YAML) are UTF-8"""
     data: str
-    """the contents in base64"""
+    """the contents in base64, with padding"""
 
 
 class MessageFile(_MessageFileRequired, total=False):

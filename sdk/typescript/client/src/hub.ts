@@ -71,7 +71,12 @@ export abstract class Watched {
 
   /** The open questions, the oldest first, as far as the log has been read. */
   get questions(): Question[] {
-    return this.book.list.filter((q) => this.answered.get(q.id) !== "given");
+    return this.book.list.filter((q) => this.answered.get(q.id) !== "given" && !this.isOwn(q));
+  }
+
+  /** Whether the program answers a question itself. */
+  protected isOwn(_: Question): boolean {
+    return false;
   }
 
   /**

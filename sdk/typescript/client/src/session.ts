@@ -222,10 +222,20 @@ export class Session extends Watched {
     }
   }
 
+  /** The tool of the program that a question calls. */
+  private offer(run: Run | undefined, scope: string, tool: string | undefined): ClientTool | undefined {
+    return run && scope === "client_tool" ? this.offers.get(run)?.[tool ?? ""] : undefined;
+  }
+
+  /** The calls of the program's own tools are no decisions for people. */
+  protected override isOwn({ run, scope, data }: Question): boolean {
+    return this.offer(this.byRun.get(run ?? ""), scope, "tool" in data ? data.tool : undefined) !== undefined;
+  }
+
   /** Carries a call of the program's own tools out. The server takes the first result. */
   private called(run: Run, e: CanonicalEvent & { type: "input.requested" }): void {
     const { scope, tool, arguments: args, input_id: id, digest = "" } = e.data;
-    const own = scope === "client_tool" ? this.offers.get(run)?.[tool ?? ""] : undefined;
+    const own = this.offer(run, scope, tool);
     if (!own) return;
     void Promise.resolve()
       .then(() => own.run(args ?? {}))

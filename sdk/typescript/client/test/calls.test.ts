@@ -61,6 +61,8 @@ test("the program carries out the calls of its own tools; facts and the language
   const seen: unknown[] = [];
   const events: CanonicalEvent[] = [];
   session.on((e) => events.push(e));
+  const asked: Question[] = [];
+  session.onQuestions((questions) => asked.push(...questions));
   const tools = {
     paint: {
       description: "Paints the page.",
@@ -79,6 +81,7 @@ test("the program carries out the calls of its own tools; facts and the language
   const failed = await within(session.send('use paint {"colour":"none"}', { tools }).result(), "the failure");
   expect(failed.text).toContain("no such colour");
   expect(seen).toEqual([{ colour: "red" }, { colour: "none" }]);
+  expect(asked).toEqual([]); // people are not asked
   const created = events.find((e) => e.type === "session.created");
   expect(created?.data).toMatchObject({ language: "de" });
   const received = events.find((e) => e.type === "message.received");

@@ -1432,11 +1432,11 @@ export interface MemberView {
  */
 export interface MessageFile {
   /**
-   * the contents in base64
+   * the contents in base64, with padding
    */
   data: string;
   /**
-   * such as image/png
+   * any, such as image/png; texts (text/*, JSON, XML, YAML) are UTF-8
    */
   media_type: string;
   name?: string;

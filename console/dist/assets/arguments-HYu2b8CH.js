@@ -1,1 +1,0 @@
-export{t as ArgumentsEditor}from"./arguments-Du3jcelI.js";

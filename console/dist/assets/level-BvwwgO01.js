@@ -1,1 +1,0 @@
-import{I as e}from"./app-DTNvKyOP.js";import{g as t,m as n}from"./basics-e5l6v2Pa.js";var r={ok:{icon:`tick`,look:`completed`},warn:{icon:`clock`,look:`waiting`},fail:{icon:`cross`,look:`failed`}};function i({level:i,word:a}){return t(`span`,{class:`chip state-${r[i].look}`,children:[t(n,{name:r[i].icon}),e(a??`health.${i}`)]})}export{i as t};

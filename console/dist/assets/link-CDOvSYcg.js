@@ -1,1 +1,0 @@
-import{i as e,r as t}from"./route-DxR-M8P-.js";import{g as n}from"./basics-e5l6v2Pa.js";function r(r){return n(`a`,{href:t(r.to),class:r.class,"aria-label":r.label,"aria-current":r.current?`page`:void 0,onClick:t=>{t.ctrlKey||t.metaKey||t.shiftKey||t.button!==0||(t.preventDefault(),e(r.to))},children:r.children})}export{r as t};

@@ -1,1 +1,0 @@
-import{g as e,m as t}from"./basics-e5l6v2Pa.js";function n(n){return e(`div`,{class:`filter`,children:[e(t,{name:`search`}),e(`input`,{type:`search`,"data-search":!0,"aria-label":n.label,placeholder:n.short??n.label,value:n.value,onInput:e=>n.change(e.currentTarget.value)}),n.children]})}export{n as t};

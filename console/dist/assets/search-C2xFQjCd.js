@@ -1,0 +1,1 @@
+import{g as e,m as t}from"./basics-BUg0h2Wl.js";function n(n){return e(`div`,{class:`filter`,children:[e(t,{name:`search`}),e(`input`,{type:`search`,"data-search":!0,"aria-label":n.label,placeholder:n.short??n.label,value:n.value,onInput:e=>n.change(e.currentTarget.value)}),n.children]})}export{n as t};

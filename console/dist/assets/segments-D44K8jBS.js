@@ -1,0 +1,1 @@
+import{g as e}from"./basics-BUg0h2Wl.js";function t(t){return e(`fieldset`,{class:`segments`,children:[e(`legend`,{class:`only-read`,children:t.label}),t.all.map(n=>e(`label`,{class:t.chosen===n?`on`:``,children:[e(`input`,{type:`radio`,name:t.name,checked:t.chosen===n,onChange:()=>t.choose(n)}),t.text(n)]},n))]})}export{t};

@@ -1,1 +1,0 @@
-import{g as e}from"./basics-e5l6v2Pa.js";function t(t){return e(`fieldset`,{class:`segments`,children:[e(`legend`,{class:`only-read`,children:t.label}),t.all.map(n=>e(`label`,{class:t.chosen===n?`on`:``,children:[e(`input`,{type:`radio`,name:t.name,checked:t.chosen===n,onChange:()=>t.choose(n)}),t.text(n)]},n))]})}export{t};

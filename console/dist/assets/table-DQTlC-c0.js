@@ -1,1 +1,0 @@
-import{$ as e,I as t}from"./app-DTNvKyOP.js";import{g as n}from"./basics-e5l6v2Pa.js";function r(r){return n(e,{children:[n(`h2`,{class:r.quiet?`only-read`:void 0,children:r.title}),n(`table`,{class:`list ${r.look??``}`,children:[n(`thead`,{children:n(`tr`,{children:r.columns.map(e=>n(`th`,{scope:`col`,children:t(e)},e))})}),n(`tbody`,{children:r.children})]})]})}export{r as t};
