@@ -85,7 +85,7 @@ class Watched:
         """The open questions, the oldest first, as far as the log has been read."""
         return [q for q in self._book.open if not self._answered.get(q.id) and not self._is_own(q)]
 
-    def _is_own(self, _: Question) -> bool:
+    def _is_own(self, asked: Question) -> bool:
         """Report whether the program answers a question itself."""
         return False
 
