@@ -62,7 +62,18 @@ func (c *chatCmd) Run(std streams) error {
 	if c.JSON {
 		raw = std.out
 	}
-	return chat.Ask(ctx, opt, text, screen, terminal.Is(std.out), raw)
+	return chat.Ask(ctx, opt, text, c.answers(std), screen, terminal.Is(std.out), raw)
+}
+
+// answers returns the lines that answer the questions of a single run: none if the text has used up the input.
+func (c *chatCmd) answers(std streams) chat.Lines {
+	switch {
+	case c.JSON, len(c.Text) == 1 && c.Text[0] == "-":
+		return nil
+	case terminal.Is(std.in):
+		return chat.Typed(std.in)
+	}
+	return chat.Piped(std.in)
 }
 
 func (c *chatCmd) talk(opt chat.Options, screen *terminal.Screen, std streams) error {

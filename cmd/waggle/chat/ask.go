@@ -33,14 +33,21 @@ func (o Options) sdk() sdk.Options {
 var ErrNoAnswer = errors.New("no answer")
 
 // Ask sends the text, shows the events on the screen until the answer, and returns nil, or an error
-// that says why the answer is missing. With raw it writes the frames to out instead.
-func Ask(ctx context.Context, opt Options, text string, screen *terminal.Screen, stream bool, raw io.Writer) error {
+// that says why the answer is missing. Lines answer the questions that come meanwhile; without lines, or at their end, others do.
+// With raw it writes the frames to out instead.
+func Ask(ctx context.Context, opt Options, text string, lines Lines, screen *terminal.Screen, stream bool, raw io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &asker{question: question{text: text}, screen: screen, view: NewView(screen, stream), raw: raw, cancel: cancel}
+	a := &asker{
+		question: question{text: text}, screen: screen, view: NewView(screen, stream), raw: raw, cancel: cancel,
+		questions: make(chan orbit.Question, maxQuestions),
+	}
 	client := sdk.New(opt.sdk())
 	err := client.Send(text)
 	if err == nil {
+		if raw == nil {
+			go a.answer(ctx, client, lines)
+		}
 		err = socket.Explain(client.Run(ctx, a))
 	}
 	screen.Close()
@@ -85,6 +92,37 @@ type asker struct {
 	view   *View
 	raw    io.Writer
 	cancel context.CancelFunc
+
+	questions chan orbit.Question // that are open
+}
+
+// elsewhere says where a question is answered that no line answers.
+const elsewhere = "Answer it in the console (waggle open), or with: waggle top"
+
+// answer answers questions with lines until ctx or the lines end. Without lines it says who answers the first one.
+func (a *asker) answer(ctx context.Context, client *sdk.Client, lines Lines) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case q := <-a.questions:
+			if lines == nil {
+				a.screen.Warn(elsewhere)
+				return
+			}
+			if lines.Person() {
+				a.screen.Remark(terminal.Dim, howToAnswer)
+			}
+			text, err := lines.Read()
+			if err == nil {
+				err = decide(client, q, text)
+			}
+			if err != nil {
+				a.screen.Warn(elsewhere)
+				return
+			}
+		}
+	}
 }
 
 // Frame implements orbit.Handler.
@@ -96,9 +134,23 @@ func (a *asker) Frame(f sdk.Frame) {
 	case mine && f.Type != orbit.Error:
 		a.view.Show(f)
 	}
+	if q := asks(f); q != nil && mine {
+		select {
+		case a.questions <- *q:
+		default: // more than a person answers
+		}
+	}
 	if a.done {
 		a.cancel()
 	}
+}
+
+// asks returns the question that a frame asks, or nil.
+func asks(f sdk.Frame) *orbit.Question {
+	if f.Type != orbit.AgentThinking {
+		return nil
+	}
+	return sdk.As[orbit.ThoughtData](f).Question
 }
 
 // Lost implements orbit.Handler.

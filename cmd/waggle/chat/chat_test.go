@@ -19,7 +19,7 @@ import (
 func ask(t testing.TB, opt Options, stream bool) (string, error) {
 	t.Helper()
 	var out, remarks bytes.Buffer
-	err := Ask(bounded(t), opt, "q?", terminal.NewScreen(&out, &remarks), stream, nil)
+	err := Ask(bounded(t), opt, "q?", nil, terminal.NewScreen(&out, &remarks), stream, nil)
 	require.Empty(t, remarks.String(), "nothing but answers without a terminal")
 	return out.String(), err
 }
@@ -164,7 +164,7 @@ func TestRawFramesAreTheServersAndHarmless(t *testing.T) {
 	})
 	var out bytes.Buffer
 	screen := terminal.NewScreen(io.Discard, io.Discard)
-	require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", screen, false, &out))
+	require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", nil, screen, false, &out))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 5)
 	require.Contains(t, lines[4], `a\u009b\u202eb`)
@@ -224,4 +224,58 @@ func TestADroppedTextHasItsTrueReason(t *testing.T) {
 	require.NotContains(t, Discarded(""), "worker")
 	require.Contains(t, Discarded("worker_lost"), "worker was lost")
 	require.Contains(t, Discarded("the request failed"), "the request failed")
+}
+
+// TestAskAnswersQuestions with the lines of its input: y allows, and without a line the question is for others.
+func TestAskAnswersQuestions(t *testing.T) {
+	pays := func(p *peer) {
+		p.greet("s1", 0)
+		p.read()
+		p.echo(1, "e1", "q?")
+		p.send(orbit.AgentThinking, 3, "e1", orbit.ThoughtData{Message: "?", Question: &orbit.Question{ID: "q", Scope: "tool", Tool: "bank_pay", Arguments: json.RawMessage(`{}`)}})
+	}
+	for name, lines := range map[string]Lines{"piped": Piped(strings.NewReader("y\n")), "typed": Typed(strings.NewReader("y\n"))} {
+		url := serve(t, func(p *peer) {
+			pays(p)
+			got := p.read()
+			require.Equal(p.t, "q", got["question_id"], name)
+			require.Equal(p.t, true, got["approved"], name)
+			p.answer(9, "e1", "paid")
+			p.until()
+		})
+		var out, remarks bytes.Buffer
+		require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", lines, terminal.NewScreen(&out, &remarks), false, nil))
+		require.Contains(t, out.String(), "paid")
+		require.NotContains(t, remarks.String(), elsewhere)
+	}
+	for name, lines := range map[string]Lines{"no input": nil, "its end": Piped(strings.NewReader(""))} {
+		var out bytes.Buffer
+		remarks := newSeen(elsewhere)
+		url := serve(t, func(p *peer) {
+			pays(p)
+			<-remarks.seen
+			p.answer(9, "e1", "paid")
+			p.until()
+		})
+		require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", lines, terminal.NewScreen(&out, remarks), false, nil), name)
+		require.Contains(t, out.String(), "paid", name)
+	}
+}
+
+// seen is a writer that waits for a text.
+type seen struct {
+	want string
+	got  bytes.Buffer
+	seen chan struct{}
+}
+
+func newSeen(want string) *seen { return &seen{want: want, seen: make(chan struct{})} }
+
+func (s *seen) Write(b []byte) (int, error) {
+	had := strings.Contains(s.got.String(), s.want)
+	n, err := s.got.Write(b)
+	if !had && strings.Contains(s.got.String(), s.want) {
+		close(s.seen)
+	}
+	return n, err
 }

@@ -176,17 +176,13 @@ const maxQuestions = 64
 const howToAnswer = "Enter y to allow it, or anything else to refuse it."
 
 // decide answers a question with a line: y allows, everything else refuses.
-func (t *talk) decide(q orbit.Question, l line) error {
-	t.pending = nil
-	if l.err != nil {
-		return l.err
-	}
-	text := strings.TrimSpace(l.text)
+func decide(client *sdk.Client, q orbit.Question, text string) error {
+	text = strings.TrimSpace(text)
 	yes := strings.EqualFold(text, "y") || strings.EqualFold(text, "yes")
 	if yes {
 		text = ""
 	}
-	return t.client.Answer(q.ID, yes, text)
+	return client.Answer(q.ID, yes, text)
 }
 
 // ask sends the text and waits until it is answered. A person answers the questions that come meanwhile. io.EOF means
@@ -213,7 +209,11 @@ func (t *talk) ask(lines Lines, text string) error {
 				open, questions, typed = &q, nil, t.typed(lines)
 			}
 		case l := <-typed:
-			if err := t.decide(*open, l); err != nil {
+			t.pending = nil
+			if l.err != nil {
+				return l.err
+			}
+			if err := decide(t.client, *open, l.text); err != nil {
 				return err
 			}
 			open, questions, typed = nil, t.questions, nil
@@ -258,9 +258,9 @@ func (t *talk) farewell() {
 func (t *talk) Frame(f sdk.Frame) {
 	t.view.Show(f)
 	t.greet(f)
-	if d := sdk.As[orbit.ThoughtData](f); f.Type == orbit.AgentThinking && d.Question != nil {
+	if q := asks(f); q != nil {
 		select {
-		case t.questions <- *d.Question:
+		case t.questions <- *q:
 		default: // more than a person answers
 		}
 	}

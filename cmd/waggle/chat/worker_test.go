@@ -23,7 +23,7 @@ func TestAskTellsThatNoWorkerIsAvailable(t *testing.T) {
 		p.until()
 	})
 	var out, remarks bytes.Buffer
-	require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", terminal.NewScreen(&out, &remarks), true, nil))
+	require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", nil, terminal.NewScreen(&out, &remarks), true, nil))
 	require.Equal(t, "Forty-two\n", out.String())
 	require.Contains(t, remarks.String(), "No worker")
 	require.NotContains(t, remarks.String(), "\x1b[2J")

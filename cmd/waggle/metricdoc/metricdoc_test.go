@@ -35,7 +35,7 @@ func TestThePageOfMetricsIsTheRegistrys(t *testing.T) {
 	addr := serve(t, reg)
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
-	require.NoError(t, chat.Ask(ctx, chat.Options{URL: "ws://" + addr + "/ws"}, "What is 6 * 7?", screen(), false, io.Discard))
+	require.NoError(t, chat.Ask(ctx, chat.Options{URL: "ws://" + addr + "/ws"}, "What is 6 * 7?", nil, screen(), false, io.Discard))
 
 	used := []string{
 		"waggle_gateway_connections", "waggle_gateway_frames_out_total", "waggle_log_append_seconds", "waggle_log_delivery_seconds",
