@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/waggle-dev/waggle/services/tools"
 	"github.com/waggle-dev/waggle/services/tools/mcp"
@@ -40,6 +41,7 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 		Workspace: p.Config.Workspace, Builtin: c.Builtin, Servers: servers, Services: c.Services,
 		MaxCalls: c.MaxCalls, MaxTenantCalls: c.MaxTenantCalls,
 		BuiltinRules: tools.Rules{Approval: c.BuiltinApproval}, ServiceRules: c.RulesOfServices(), Quota: p.quotas(),
+		FirstMaxWait: firstToolsMaxWait,
 	}, service.Deps{
 		Conn: p.conn, Directory: p.directory,
 		Logger: p.Logger.With().Str("role", "tools").Logger(), Registry: p.registry,
@@ -47,6 +49,10 @@ func (p *process) tools(context.Context) (lifecycle.Component, error) {
 		Signatures: p.signing.Verifier,
 	})
 }
+
+// firstToolsMaxWait lets a server that answers at once have its tools ready for the first question, and delays the start of a
+// process with a slow one no longer than a person notices.
+const firstToolsMaxWait = 2 * time.Second
 
 func tenants(names []string) ([]id.Tenant, error) {
 	out := make([]id.Tenant, len(names))

@@ -76,7 +76,7 @@ type Server struct {
 	cur   *session // nil without a connection
 	since time.Time
 	tools map[string]*offer.Tool
-	news  chan struct{} // closed and replaced at every change of the fields above
+	news  chan struct{} // closed and replaced at every change of the fields above, and of trouble
 
 	trouble string          // why the server has no connection
 	left    []tools.LeftOut // of the last list of tools
@@ -189,6 +189,7 @@ func (s *Server) failed(err error, wait time.Duration) {
 	e.Msg("tool server disconnected; will reconnect")
 	s.mu.Lock()
 	s.trouble = why
+	s.tell()
 	s.mu.Unlock()
 	s.state(StateConnecting)
 }
@@ -254,6 +255,11 @@ func (s *Server) publish(sess *session, list *listing) {
 		s.report(list)
 		s.tools, s.left, s.passed, s.trouble = list.offered, list.left, list.passed, ""
 	}
+	s.tell()
+}
+
+// tell wakes those who wait for a change. The caller holds the lock.
+func (s *Server) tell() {
 	close(s.news)
 	s.news = make(chan struct{})
 }
@@ -347,11 +353,21 @@ func (s *Server) connected() bool {
 
 // Ready waits for the first connection.
 func (s *Server) Ready(ctx context.Context) error {
+	return s.until(ctx, func() bool { return s.cur != nil })
+}
+
+// Tried waits until the server has connected, or has failed to.
+func (s *Server) Tried(ctx context.Context) error {
+	return s.until(ctx, func() bool { return s.cur != nil || s.trouble != "" })
+}
+
+// until waits until a change has made true what the function says, which is called under the lock.
+func (s *Server) until(ctx context.Context, fits func() bool) error {
 	for {
 		s.mu.Lock()
-		sess, news := s.cur, s.news
+		fit, news := fits(), s.news
 		s.mu.Unlock()
-		if sess != nil {
+		if fit {
 			return nil
 		}
 		select {

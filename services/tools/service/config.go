@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/waggle-dev/waggle/internal/quota"
 	"github.com/waggle-dev/waggle/proto-schemas/event"
@@ -40,6 +41,9 @@ type Config struct {
 	// MaxTenantCalls is the maximum of concurrent calls of one tenant; further ones are TOOLS_BUSY. 0 = two thirds of MaxCalls.
 	MaxTenantCalls int
 	Waits          swarm.Waits // for services of the swarm
+	// FirstMaxWait bounds how long Start waits until each of Servers has connected or has failed to, so that the first question
+	// finds their tools. 0 = not at all.
+	FirstMaxWait time.Duration
 }
 
 // withDefaults checks the configuration and fills in defaults. Errors name the option.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/fault"
+	"github.com/waggle-dev/waggle/proto-schemas/id"
 	"github.com/waggle-dev/waggle/services/tools"
 	mcpservers "github.com/waggle-dev/waggle/services/tools/mcp"
 	"github.com/waggle-dev/waggle/services/tools/service"
@@ -330,4 +331,23 @@ func httpBroken(t *testing.T, m *endpoint, r *rig) {
 		_, err := r.Call(t.Context(), newCall(t, "remote_effect", nil))
 		return err == nil
 	}, maxWait, 10*time.Millisecond)
+}
+
+// TestTheFirstQuestionFindsTheTools of servers that answer at once, and does not wait for one that cannot be reached.
+func TestTheFirstQuestionFindsTheTools(t *testing.T) {
+	t.Parallel()
+	m := &endpoint{quit: make(chan struct{})}
+	m.up(t, true)
+	t.Cleanup(m.end)
+	r := start(t, service.Config{FirstMaxWait: maxWait, Servers: []mcpservers.Config{
+		{Name: "down", URL: "http://" + freeport.Addr(t) + "/mcp"},
+		{Name: "up", URL: "http://" + m.addr},
+	}})
+	list, err := r.List(t.Context(), id.DefaultTenant)
+	require.NoError(t, err)
+	var names []string
+	for _, o := range list {
+		names = append(names, o.Name)
+	}
+	require.Contains(t, names, "up_effect")
 }

@@ -69,7 +69,7 @@ func (s *Service) Name() string { return tools.ServiceName.String() }
 func (s *Service) Failed() <-chan error { return nil }
 
 // Start opens the workspace, begins to connect the servers and answers the bus. It returns when the built-in server is
-// ready; the others follow when they can.
+// ready and the others have had Config.FirstMaxWait; those that need longer follow when they can.
 func (s *Service) Start(ctx context.Context) error {
 	s.mu.Lock()
 	if s.state != fresh {
@@ -107,6 +107,7 @@ func (s *Service) start(ctx context.Context) error {
 			return fmt.Errorf("start the workspace server: %w", err)
 		}
 	}
+	s.first(ctx)
 	if s.swarm != nil {
 		s.swarm.Follow()
 	}
@@ -122,6 +123,20 @@ func (s *Service) start(ctx context.Context) error {
 		s.mu.Unlock()
 	}
 	return s.join(ctx)
+}
+
+// first waits for the first attempt to connect each server.
+func (s *Service) first(ctx context.Context) {
+	if s.cfg.FirstMaxWait <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.FirstMaxWait)
+	defer cancel()
+	for _, srv := range s.servers {
+		if err := srv.Tried(ctx); err != nil {
+			return // the time is over
+		}
+	}
 }
 
 // join announces the service in the directory.
