@@ -35,6 +35,9 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	if use.Has(config.RoleGateway) && l.Legacy {
 		originals(line, l)
 	}
+	if l.File != "" {
+		line("settings", "%s", l.File)
+	}
 	if r.NATSURL != "" {
 		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
 	} else {

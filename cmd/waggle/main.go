@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/commandline"
+	"github.com/waggle-dev/waggle/cmd/waggle/project"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 )
 
@@ -25,6 +26,8 @@ type cli struct {
 
 	Up    upCmd    `cmd:"" group:"Start" help:"Run every role and an embedded NATS server in one process."`
 	Demo  demoCmd  `cmd:"" group:"Start" help:"Run \"waggle up\" in a child process and open its console, which can kill it: see that nothing is lost."`
+	Init  initCmd  `cmd:"" group:"Start" help:"Write settings, a Compose file and a file for keys into a folder, with which \"waggle up\" then runs there."`
+	New   newCmd   `cmd:"" group:"Start" help:"Start a project from a template: a chat page, an agent, a team, a report, tools."`
 	Serve serveCmd `cmd:"" group:"Start" help:"Run selected roles against a NATS server."`
 	Open  openCmd  `cmd:"" group:"Start" help:"Open the console of a running gateway in a browser."`
 	Docs  docsCmd  `cmd:"" group:"Start" help:"Show the documentation in a browser, offline."`
@@ -72,6 +75,9 @@ func main() {
 func (u usageError) Unwrap() error { return u.error }
 
 func run(args []string, std streams) int {
+	if err := project.Enter("."); err != nil {
+		return report(std.err, usageError{err})
+	}
 	err := newProgram(std).Run(args)
 	if wrong, ok := errors.AsType[commandline.UsageError](err); ok {
 		err = usageError{fmt.Errorf("%w (see %s --help)", wrong, wrong.Command)}

@@ -20,7 +20,7 @@ function imported(folder: string): string[] {
   return [...new Set(names)].filter((n) => n !== "node");
 }
 
-describe.each(["agent-typescript", "react-chat", "assistant-ui", "ai-sdk", "copilotkit"])("%s", (name) => {
+describe.each(["react-chat", "assistant-ui", "ai-sdk", "copilotkit"])("%s", (name) => {
   const { dependencies } = read(`${name}/package.json`) as { dependencies: Record<string, string> };
   const { packages } = read(`${name}/package-lock.json`) as {
     packages: Record<string, { dependencies?: object; version?: string; inBundle?: boolean; integrity?: string }>;

@@ -24,9 +24,9 @@ afterAll(() => waggle?.end());
 
 const forNode: BuildOptions = { bundle: true, platform: "node", format: "esm", alias: sources, external: ["ws"] };
 
-test("agent-typescript: the agent does a step of a plan with the help of its tool", async () => {
+test("waggle new --template typescript-agent: the agent does a step of a plan with the help of its tool", async () => {
   const outfile = join(dist, "agent.mjs");
-  await build({ ...forNode, entryPoints: [join(root, "examples/agent-typescript/agent.ts")], outfile });
+  await build({ ...forNode, entryPoints: [join(root, "cmd/waggle/project/templates/typescript-agent/agent.ts")], outfile });
   const agent = spawn("node", [outfile], {
     cwd: root,
     env: { ...process.env, WAGGLE_URL: waggle.url },
@@ -72,6 +72,20 @@ test("README: its client answers", async () => {
   });
   expect(await within(new Promise((go) => node.once("exit", go)), "the client")).toBe(0);
   expect(out).toContain("buy milk");
+});
+
+test("waggle new --template chat-page: the page can be built", async () => {
+  const entryPoints = [join(root, "cmd/waggle/project/templates/chat-page/src/main.tsx")];
+  const { outputFiles } = await build({
+    entryPoints,
+    bundle: true,
+    format: "esm",
+    jsx: "automatic",
+    alias: { ...sources, ai: join(root, "examples/node_modules/ai") }, // the release that the template names
+    write: false,
+    outdir: "out",
+  });
+  expect(outputFiles.map((f) => f.text).join("")).toContain("what does notes.md say?");
 });
 
 test("react-chat: its page can be built", async () => {
