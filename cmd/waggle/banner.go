@@ -35,14 +35,7 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 	if use.Has(config.RoleGateway) && l.Legacy {
 		originals(line, l)
 	}
-	if l.File != "" {
-		line("settings", "%s", l.File)
-	}
-	if r.NATSURL != "" {
-		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
-	} else {
-		line("NATS", "%s", config.RedactURLs(l.NATS.URL))
-	}
+	sources(line, l, r)
 	if use.Has(config.RoleTools) && l.Tools.Builtin {
 		line("workspace", "%s", l.Workspace)
 	}
@@ -56,6 +49,18 @@ func banner(w io.Writer, l *config.Loaded, use config.For, r process.Running) {
 		fmt.Fprintf(&b, "\nOpen in a browser: http://%s/\n", r.Addr)
 	}
 	_, _ = fmt.Fprintln(w, b.String())
+}
+
+// sources says where the settings and the events are.
+func sources(line func(name, format string, args ...any), l *config.Loaded, r process.Running) {
+	if l.File != "" {
+		line("settings", "%s", l.File)
+	}
+	if r.NATSURL != "" {
+		line("NATS", "%s, files in %s", r.NATSURL, l.Data)
+	} else {
+		line("NATS", "%s", config.RedactURLs(l.NATS.URL))
+	}
 }
 
 // originals says what pages and programs of the original protocols need.

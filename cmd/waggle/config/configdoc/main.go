@@ -21,7 +21,9 @@ Settings come from four sources. The stronger ones come first:
 1. flags (` + "`waggle up --help`" + ` lists them),
 2. environment variables,
 3. one YAML file, named by ` + "`--config FILE` or `WAGGLE_CONFIG`" + `; or a folder, of which all
-   files ` + "`*.yaml`" + ` are read by name, the later ones over the earlier ones,
+   files ` + "`*.yaml`" + ` are read by name, the later ones over the earlier ones. Without
+   either it is the file ` + "`waggle.yaml`" + ` of the working folder, if it exists: then the variables of
+   ` + "`.env`" + ` beside it count as well, unless they are set (` + "`waggle init`" + ` writes both),
 4. defaults.
 
 A key of the file that is not in the tables below is refused, with its line. Lists
