@@ -24,7 +24,7 @@ function namedFences(md: MarkdownRenderer): void {
 
 /** A wide table scrolls, also by keys. */
 function scrollingTables(md: MarkdownRenderer): void {
-  md.renderer.rules.table_open = () => '<div class="table" tabindex="0" role="region" aria-label="Table"><table>\n';
+  md.renderer.rules.table_open = () => '<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n';
   md.renderer.rules.table_close = () => "</table></div>\n";
 }
 

@@ -180,7 +180,7 @@ func (blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	tag := "</table></div>\n"
 	if entering {
-		tag = "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n"
+		tag = "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>\n"
 	}
 	_, err := w.WriteString(tag)
 	return ast.WalkContinue, err

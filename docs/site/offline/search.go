@@ -30,7 +30,7 @@ type part struct {
 
 var (
 	headingLine = regexp.MustCompile(`^#{1,4} `)
-	markup      = regexp.MustCompile("[`*|]+|\\]\\([^)]*\\)|[\\[\\]]|:::.*")
+	markup      = regexp.MustCompile("[`*|]+|-{3,}|\\]\\([^)]*\\)|[\\[\\]]|:::.*")
 )
 
 // parts splits a page at its headings.
