@@ -231,6 +231,34 @@ func TestLargeResultsAreShown(t *testing.T) {
 	}
 }
 
+// What is said once more comes after what it repeats, also to a client that has not read for a while.
+func TestARepeatComesAfterItsOriginal(t *testing.T) {
+	t.Parallel()
+	s := startSwarm(t)
+	c, hello := s.join(pathClient, "")
+	l := clientLog("default", hello.Content.ClientID)
+	const results = 12
+	for range results {
+		task := unique()
+		s.ends(l, task, "null", s.put(taskLog("default", task), big(900<<10)))
+	}
+	for first, again := map[string]bool{}, 0; again < results; {
+		b, err := c.text()
+		require.NoError(t, err)
+		var h aspFrame
+		require.NoError(t, json.Unmarshal(b, &h))
+		if h.Type != "client.agent.task.result" {
+			continue
+		}
+		if h.Seq > 0 {
+			first[h.Content.TaskID] = true
+			continue
+		}
+		require.True(t, first[h.Content.TaskID], "%s after %d results", h.Content.TaskID, len(first))
+		again++
+	}
+}
+
 // Lost data is reported and affects nothing else: a client gets a fault in place of the result,
 // and a task whose data is lost fails.
 func TestLostDataIsReported(t *testing.T) {

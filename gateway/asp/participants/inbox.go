@@ -194,19 +194,40 @@ func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	if len(frames) == 0 {
 		return
 	}
-	if held != nil { // too large to be forced into a full queue
-		release := held()
-		time.AfterFunc(againDelay, func() {
-			defer release()
-			in.p.put(frames)
-		})
-		return
+	release := func() {}
+	if held != nil {
+		release = held()
 	}
 	time.AfterFunc(againDelay, func() {
-		for _, b := range frames {
-			in.p.c.Force(transport.Text(b))
+		defer release()
+		switch {
+		case !in.passed():
+		case held != nil: // too large to be forced into a full queue
+			in.p.put(frames)
+		default:
+			for _, b := range frames {
+				in.p.c.Force(transport.Text(b))
+			}
 		}
 	})
+}
+
+// passed waits until the frames of all events that were taken are in the queue of the socket: what is said once more comes after
+// what it repeats. It returns false if the socket has ended.
+func (in *inbox) passed() bool {
+	for {
+		in.p.mu.Lock()
+		room := in.p.room
+		in.p.mu.Unlock()
+		if _, complete := in.stream.Queued(); complete {
+			return true
+		}
+		select {
+		case <-room:
+		case <-in.p.c.Done():
+			return false
+		}
+	}
 }
 
 // Expired implements stream.Binding: events are gone that the client has not had.

@@ -184,8 +184,6 @@ func (p *Participant) put(payloads [][]byte) {
 // Room implements binding.Binding.
 func (p *Participant) Room() {
 	p.mu.Lock()
-	close(p.room)
-	p.room = make(chan struct{})
 	in, g := p.inbox, p.run
 	p.turn = !p.turn
 	turn := p.turn
@@ -199,6 +197,10 @@ func (p *Participant) Room() {
 	if g != nil && !turn {
 		g.stream.Resume()
 	}
+	p.mu.Lock()
+	close(p.room) // last: who waits for it finds what the streams have left
+	p.room = make(chan struct{})
+	p.mu.Unlock()
 }
 
 // Pong implements binding.Binding.
