@@ -2,8 +2,8 @@ package ledger_test
 
 import (
 	"crypto/rand"
+	"encoding/hex"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -109,10 +109,13 @@ func TestALogThatCannotRestIsReadAgain(t *testing.T) {
 // However many logs rest, their bytes are bounded: the one that rests longest goes first.
 func TestFoldsAtRestAreBounded(t *testing.T) {
 	r := newRig(t)
-	ballast := make([]byte, 1<<20)
-	_, err := rand.Read(ballast)
-	require.NoError(t, err)
-	k := r.keeper(fmt.Sprintf("%x", ballast)) // which no compression makes smaller than half
+	ballast := func(megabytes int) string { // no compression makes it smaller than half
+		b := make([]byte, megabytes<<20)
+		_, err := rand.Read(b)
+		require.NoError(t, err)
+		return hex.EncodeToString(b)
+	}
+	k := r.keeper(ballast(1))
 	resting, err := ledger.NewResting()
 	require.NoError(t, err)
 	for n := range 5 {
@@ -125,7 +128,7 @@ func TestFoldsAtRestAreBounded(t *testing.T) {
 	}
 	require.Nil(t, resting.Take(logOf("r0")))
 
-	huge := r.keeper(strings.Repeat(k.ballast, 5))
+	huge := r.keeper(ballast(5)) // a repeated text would sometimes be small
 	l := ledger.Open(huge.config(), logOf("huge"))
 	_, err = l.Update(r.Ctx, want("n0"))
 	require.NoError(t, err)
