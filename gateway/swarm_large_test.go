@@ -231,7 +231,7 @@ func TestLargeResultsAreShown(t *testing.T) {
 	}
 }
 
-// What is said once more comes after what it repeats, also to a client that has not read for a while.
+// A repeated result comes after its original, also to a client that has not read for a while.
 func TestARepeatComesAfterItsOriginal(t *testing.T) {
 	t.Parallel()
 	s := startSwarm(t)
