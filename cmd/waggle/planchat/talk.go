@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
@@ -82,12 +83,12 @@ type talk struct {
 	ended  chan struct{} // the client's; err is set
 	err    error
 
-	message  string // id of the message that is being answered; empty = none is
-	run      string // its run, once it is known
-	step     string // the question that is open; empty = none is
-	summedUp bool   // the pipeline of the run has been summed up: an answer follows
-	greeted  bool   // the person knows the session
-	stopping bool   // the person has asked to stop
+	message  string  // id of the message that is being answered; empty = none is
+	run      string  // its run, once it is known
+	open     []asked // questions in the order in which they came; the first one is before the person
+	summedUp bool    // the pipeline of the run has been summed up: an answer follows
+	greeted  bool    // the person knows the session
+	stopping bool    // the person has asked to stop
 }
 
 // Frame implements myagent.Handler.
@@ -136,7 +137,7 @@ func (t *talk) loop() error {
 
 // wanted returns the source of the next line, or nil while no line is needed.
 func (t *talk) wanted() <-chan line {
-	if t.message == "" || t.step != "" {
+	if t.message == "" || len(t.open) > 0 {
 		return t.reader.next()
 	}
 	return nil
@@ -144,12 +145,12 @@ func (t *talk) wanted() <-chan line {
 
 func (t *talk) read(l line) error {
 	switch {
-	case t.step != "" && errors.Is(l.err, io.EOF):
-		return fmt.Errorf("%w: the plan is waiting for a decision in session %s", chat.ErrNoAnswer, terminal.Line(t.client.Session(), 200))
+	case len(t.open) > 0 && errors.Is(l.err, io.EOF):
+		return fmt.Errorf("%w: %s is waiting for a decision in session %s", chat.ErrNoAnswer, t.open[0].subject(), terminal.Line(t.client.Session(), 200))
 	case l.err != nil:
 		return l.err
-	case t.step != "":
-		return t.decide(l.text)
+	case len(t.open) > 0:
+		return t.decide(t.open[0], l.text)
 	}
 	help := chat.Help + "\n\nTo a plan:\n" + decisions
 	if obeyed, err := chat.Obey(t.screen, l.text, t.person, help, t.client.Session()); obeyed {
@@ -160,23 +161,28 @@ func (t *talk) read(l line) error {
 
 func (t *talk) ask(text string) (err error) {
 	t.screen.Status("sending")
-	t.run, t.step, t.summedUp, t.stopping = "", "", false, false
+	t.run, t.open, t.summedUp, t.stopping = "", nil, false, false
 	t.view.plan = draft{}
 	t.message, err = t.client.Message(text, nil)
 	return err
 }
 
-// decide sends the person's decision on the plan.
-func (t *talk) decide(text string) error {
+// decide sends the person's decision on a question.
+func (t *talk) decide(q asked, text string) error {
+	if !q.plan() {
+		content, err := q.answer(text)
+		if err != nil {
+			t.screen.Note(terminal.Yellow, err.Error())
+			return nil
+		}
+		return t.respond(q, content)
+	}
 	v, err := t.view.plan.decide(text)
 	switch {
 	case err != nil:
 		t.screen.Note(terminal.Yellow, err.Error())
 	case v.decided:
-		t.screen.Status("sending")
-		err := t.client.Respond(t.step, t.view.plan.answer(v))
-		t.step = ""
-		return err
+		return t.respond(q, t.view.plan.answer(v))
 	default:
 		t.view.table()
 		t.prompt()
@@ -184,9 +190,30 @@ func (t *talk) decide(text string) error {
 	return nil
 }
 
+func (t *talk) respond(q asked, content map[string]any) error {
+	t.screen.Status("sending")
+	err := t.client.Respond(q.step, content)
+	t.settle(q.step)
+	return err
+}
+
+// settle takes a question off the list, and shows the next one.
+func (t *talk) settle(step string) {
+	before := t.open
+	t.open = slices.DeleteFunc(slices.Clone(before), func(q asked) bool { return q.step == step })
+	if len(t.open) > 0 && t.open[0].step != before[0].step {
+		t.prompt()
+	}
+}
+
+// prompt asks the person the first question.
 func (t *talk) prompt() {
 	t.screen.Status("")
-	t.screen.Note(terminal.Bold, "Carry it out? y, n WHY, drop 2 3, title 2 NEW ONE")
+	q := t.open[0]
+	if text := q.text(); text != "" {
+		t.screen.Warn(text)
+	}
+	t.screen.Note(terminal.Bold, q.hint())
 }
 
 func (t *talk) interrupt() error {
@@ -257,17 +284,16 @@ func (t *talk) follow(f sdk.Frame, m sdk.Meta) error {
 		if t.view.plan.tasks == nil {
 			t.view.plan = draft{tasks: sdk.As[myagent.ConfirmMeta](f.Metadata).Tasks}
 		}
-		t.step = f.StepID
-		t.prompt()
+		t.asks(asked{step: f.StepID, ConfirmMeta: sdk.As[myagent.ConfirmMeta](f.Metadata), content: sdk.As[string](f.Content)})
 	case myagent.SystemNotice:
 		t.answered(m)
 	case myagent.PlanCoercionError:
 		t.view.plan.changed = false
-		if t.step = sdk.As[myagent.CoercionMeta](f.Metadata).ConfirmStepID; t.step != "" {
-			t.prompt()
+		if step := sdk.As[myagent.CoercionMeta](f.Metadata).ConfirmStepID; step != "" {
+			t.asks(asked{step: step, ConfirmMeta: myagent.ConfirmMeta{Scope: scopePlan}})
 		}
 	case myagent.PlanCancelled:
-		t.step = ""
+		t.open = slices.DeleteFunc(t.open, asked.plan)
 	case myagent.PipelineCompleted:
 		t.summedUp = true
 	case myagent.AgentFinalAnswer:
@@ -280,6 +306,16 @@ func (t *talk) follow(f sdk.Frame, m sdk.Meta) error {
 		}
 	}
 	return nil
+}
+
+// asks puts a question on the list, unless it is there: a stream may repeat it.
+func (t *talk) asks(q asked) {
+	if slices.ContainsFunc(t.open, func(o asked) bool { return o.step == q.step }) {
+		return
+	}
+	if t.open = append(t.open, q); len(t.open) == 1 {
+		t.prompt()
+	}
 }
 
 // unless returns an error for a failed run.
@@ -295,17 +331,17 @@ func (t *talk) answered(m sdk.Meta) {
 	if m.Action != myagent.ActionUserConfirm {
 		return
 	}
-	if t.step == m.StepID {
+	if slices.ContainsFunc(t.open, func(q asked) bool { return q.step == m.StepID }) {
 		by := orElse(m.By, m.ClientID)
 		t.screen.Note(terminal.Yellow, "decided elsewhere ("+terminal.Line(by, lineWidth)+"): "+terminal.Line(m.Decision, lineWidth))
+		t.settle(m.StepID)
 	}
-	t.step = ""
 }
 
 // end closes the question. The conversation continues unless the question was the only one, or no
 // person is there to read the error.
 func (t *talk) end(err error) error {
-	t.message, t.run, t.step = "", "", ""
+	t.message, t.run, t.open = "", "", nil
 	t.screen.Status("")
 	switch {
 	case t.opt.Text != "" && err == nil:
