@@ -12,7 +12,7 @@ import (
 // The binary of "make build" is small: package commandline says what keeps it so.
 func TestTheBinaryIsSmall(t *testing.T) {
 	t.Parallel()
-	const limit = 48_000_000 // bytes; 46 MB when this was written
+	const limit = 50_000_000 // bytes; 49 MB when this was written, 1.3 of them the documentation
 	i, err := os.Stat(process.Binary(t))
 	require.NoError(t, err)
 	require.Less(t, i.Size(), int64(limit), "a library makes the linker keep every method: see the comment of cmd/waggle/commandline")

@@ -28,7 +28,7 @@ func TestTheReferenceOfCommandsIsCurrent(t *testing.T) {
 		"[Configuration](configuration.md) has the settings of `waggle up` and `waggle serve`.\n")
 	helpOf(t, &out, newProgram(streams{}).Root)
 	if *update {
-		require.NoError(t, os.WriteFile(commandsPage, []byte(out.String()), 0o644)) //nolint:gosec // a page
+		require.NoError(t, os.WriteFile(commandsPage, []byte(out.String()), 0o644))
 		return
 	}
 	page, err := os.ReadFile(commandsPage)

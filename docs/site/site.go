@@ -11,7 +11,8 @@ import (
 
 // Files are the pages, their pictures, and the icon.
 //
-//go:embed nav.json *.md start concepts guides reference why images public
+//go:embed nav.json *.md start concepts guides reference why public
+//go:embed images/console-plug.webp images/console-question-*.webp images/console-start-*.webp
 var Files embed.FS
 
 // Section is a part of the navigation.

@@ -52,6 +52,7 @@ var history = count{Parameter: openapi.Parameter{Name: "max_history", About: "Nu
 // signedState is the body of an import: any object, which only the session service can read.
 type signedState map[string]any
 
+// routes are those of sessions and of their files.
 func (s sessions) routes() []Route {
 	known := []fault.Code{fault.SessionNotFound, fault.SessionDeleted}
 	with := func(more ...fault.Code) []fault.Code { return append(more, known...) }
@@ -84,14 +85,7 @@ func (s sessions) routes() []Route {
 			Answers: json200("The events.", wire.EventPage{}), Faults: with(fault.InvalidField, fault.CursorInvalid, fault.HeadExpired),
 			Handler: s.server.ServePage(s.events),
 		},
-		{
-			Method: "GET", Path: "/sessions/{id}/files/{digest}", ID: "showSessionFile", Tag: "sessions", Summary: "Fetch a file that a message of a session has brought along.",
-			Answers: []openapi.Answer{{
-				Status: http.StatusOK, Media: respond.MediaBytes, Images: event.Pictures(),
-				About: "The file, as its contents are: a PNG, JPEG, GIF or WebP image with that media type, any other file, also a text, as application/octet-stream.",
-			}},
-			Faults: with(fault.NotFound, fault.PayloadLost), Handler: s.server.Serve(s.file),
-		},
+		s.files(with),
 		{
 			Method: "GET", Path: "/sessions/{id}/state", ID: "exportSession", Tag: "sessions", Summary: "Export the signed state of a session.",
 			Query:   []openapi.Parameter{{Name: "history", About: "With the newest events.", Type: "boolean"}, history.Parameter},
@@ -114,6 +108,17 @@ func (s sessions) routes() []Route {
 			Answers: accepted(), Faults: with(), Handler: s.server.Serve(s.close),
 		},
 	}...)
+}
+
+func (s sessions) files(with func(...fault.Code) []fault.Code) Route {
+	return Route{
+		Method: "GET", Path: "/sessions/{id}/files/{digest}", ID: "showSessionFile", Tag: "sessions", Summary: "Fetch a file that a message of a session has brought along.",
+		Answers: []openapi.Answer{{
+			Status: http.StatusOK, Media: respond.MediaBytes, Images: event.Pictures(),
+			About: "The file, as its contents are: a PNG, JPEG, GIF or WebP image with that media type, any other file, also a text, as application/octet-stream.",
+		}},
+		Faults: with(fault.NotFound, fault.PayloadLost), Handler: s.server.Serve(s.file),
+	}
 }
 
 // name answers with the id of a new session, or of the one that the client has named itself.

@@ -113,8 +113,8 @@ func (t *Topics) positions() string {
 type topic struct {
 	of    *Topics
 	name  string
-	event string // name of its events
-	log   string // KIND/ID; empty = no log
+	event string       // name of its events
+	log   string       // KIND/ID; empty = no log
 	show  func() error // sets shown
 	shown Binding
 

@@ -21,10 +21,9 @@ import (
 
 // heading is a heading of a page.
 type heading struct {
-	Level  int
-	ID     string
-	Text   string
-	offset int // of its text in the source
+	Level int
+	ID    string
+	Text  string
 }
 
 var (
@@ -55,10 +54,10 @@ func prepared(source string) string {
 			}
 		case strings.HasPrefix(line, ":::"):
 			c := container.FindStringSubmatch(strings.TrimSpace(line))
-			switch {
-			case c[1] == "":
+			switch c[1] {
+			case "":
 				line, inGroup = "\n</div>\n\n", -1
-			case c[1] == "code-group":
+			case "code-group":
 				line, inGroup = "\n<div class=\"tabs\">\n\n", 0
 				groups++
 			default:

@@ -4,15 +4,15 @@ package offline
 import (
 	"embed"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/waggle-dev/waggle/docs/site"
 )
 
-//go:embed page.html style.css
+//go:embed style.css
 var own embed.FS
 
 // policy lets a page show its style and its pictures, and send a search.
@@ -25,14 +25,13 @@ type Docs struct {
 	pages    []*page // in the order of the navigation, after the first page
 	byLink   map[string]*page
 	files    http.Handler
-	view     *template.Template
 }
 
 type page struct {
 	site.Page
 	Section  string
 	source   string
-	Body     template.HTML
+	Body     string // HTML
 	Headings []heading
 	parts    []part
 	Before   *site.Page
@@ -45,9 +44,6 @@ func New(version string) (*Docs, error) {
 	var err error
 	if d.sections, err = site.Navigation(); err != nil {
 		return nil, err
-	}
-	if d.view, err = template.New("page.html").ParseFS(own, "page.html"); err != nil {
-		return nil, fmt.Errorf("read the frame of the pages: %w", err)
 	}
 	if err := d.add("", []site.Page{{Title: "Waggle", Link: "index"}}); err != nil {
 		return nil, err
@@ -79,7 +75,7 @@ func (d *Docs) add(section string, pages []site.Page) error {
 			return fmt.Errorf("render %s: %w", p.Link, err)
 		}
 		q := &page{
-			Page: p, Section: section, source: string(source), Body: template.HTML(body), //nolint:gosec // the pages are our own
+			Page: p, Section: section, source: string(source), Body: body,
 			Headings: headings, parts: parts(string(source), headings),
 		}
 		d.pages = append(d.pages, q)
@@ -101,7 +97,7 @@ func (d *Docs) Find(words string) string {
 			return "/" + p.Link
 		}
 	}
-	return "/search?q=" + template.URLQueryEscaper(words)
+	return "/search?q=" + url.QueryEscape(words)
 }
 
 // shown is the data of the frame.
@@ -112,7 +108,7 @@ type shown struct {
 	Version  string
 	Query    string
 	Search   bool
-	Hits     []hit
+	Hits     []Hit
 }
 
 // ServeHTTP implements http.Handler.
@@ -154,7 +150,7 @@ func (d *Docs) show(w http.ResponseWriter, status int, s shown) {
 	s.Sections, s.Version = d.sections, d.version
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = d.view.Execute(w, s) // the browser has gone
+	_, _ = io.WriteString(w, s.html()) // the browser has gone
 }
 
 func (d *Docs) plain(w http.ResponseWriter, text string) {

@@ -2,17 +2,17 @@ package offline
 
 import (
 	"cmp"
-	"html/template"
+	"html"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// hit is a part of a page that has all words of a search.
-type hit struct {
+// Hit is a part of a page that has all words of a search.
+type Hit struct {
 	Page, Heading string
 	Address       string
-	Excerpt       template.HTML
+	Excerpt       string // HTML
 	rank          int
 }
 
@@ -61,13 +61,13 @@ func parts(source string, headings []heading) []part {
 }
 
 // Search returns the parts of pages that have all words, the best first: words in titles count more than those in texts.
-func (d *Docs) Search(query string) []hit {
+func (d *Docs) Search(query string) []Hit {
 	words := strings.Fields(strings.ToLower(query))
 	words = words[:min(len(words), mostWords)]
 	if len(words) == 0 {
 		return nil
 	}
-	var out []hit
+	var out []Hit
 	for _, p := range d.pages {
 		for _, part := range p.parts {
 			if h, ok := p.found(part, words); ok {
@@ -75,13 +75,13 @@ func (d *Docs) Search(query string) []hit {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b hit) int { return cmp.Compare(b.rank, a.rank) })
+	slices.SortStableFunc(out, func(a, b Hit) int { return cmp.Compare(b.rank, a.rank) })
 	return out[:min(len(out), mostHits)]
 }
 
-func (p *page) found(in part, words []string) (hit, bool) {
+func (p *page) found(in part, words []string) (Hit, bool) {
 	title, head, text := strings.ToLower(p.Title), strings.ToLower(in.heading.Text), strings.ToLower(in.text)
-	h := hit{Page: p.Title, Address: "/" + p.Link}
+	h := Hit{Page: p.Title, Address: "/" + p.Link}
 	if in.heading.Level > 1 {
 		h.Heading = in.heading.Text
 		h.Address += "#" + in.heading.ID
@@ -89,7 +89,7 @@ func (p *page) found(in part, words []string) (hit, bool) {
 	for _, w := range words {
 		inTitle, inHead, inText := strings.Contains(title, w), strings.Contains(head, w), strings.Count(text, w)
 		if !inTitle && !inHead && inText == 0 {
-			return hit{}, false
+			return Hit{}, false
 		}
 		if inTitle {
 			h.rank += 10
@@ -104,7 +104,7 @@ func (p *page) found(in part, words []string) (hit, bool) {
 }
 
 // excerpt returns the text around the first of the words, with all of them marked.
-func excerpt(text string, words []string) template.HTML {
+func excerpt(text string, words []string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -127,12 +127,12 @@ func excerpt(text string, words []string) template.HTML {
 	var out strings.Builder
 	last := 0
 	for _, m := range word.FindAllStringIndex(cut, -1) {
-		out.WriteString(template.HTMLEscapeString(cut[last:m[0]]) + "<mark>" + template.HTMLEscapeString(cut[m[0]:m[1]]) + "</mark>")
+		out.WriteString(html.EscapeString(cut[last:m[0]]) + "<mark>" + html.EscapeString(cut[m[0]:m[1]]) + "</mark>")
 		last = m[1]
 	}
-	out.WriteString(template.HTMLEscapeString(cut[last:]))
+	out.WriteString(html.EscapeString(cut[last:]))
 	if to < len(text) {
 		out.WriteString(" …")
 	}
-	return template.HTML(out.String()) //nolint:gosec // each piece of the text is escaped
+	return out.String()
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,6 +34,8 @@ const mark = "<!-- Generated from %s by \"make generate\". Do not edit. -->\n\n"
 // write writes a page of the reference.
 func write(root, name, from, text string) error {
 	path := filepath.Join(root, "docs/site/reference", filepath.FromSlash(name))
-	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // pages are for everyone
-	return errors.Join(err, os.WriteFile(path, []byte(fmt.Sprintf(mark, from)+text), 0o644)) //nolint:gosec // pages are for everyone
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // pages are for everyone
+		return err
+	}
+	return os.WriteFile(path, []byte(fmt.Sprintf(mark, from)+text), 0o644) //nolint:gosec // pages are for everyone
 }
