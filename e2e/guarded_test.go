@@ -122,7 +122,7 @@ func guardedSwarm(t *testing.T, dir, addr string) {
 // guardedTeam has a team with a nested one work, ask for a tool and act on its board.
 func guardedTeam(t *testing.T, g *guarded, addr string) {
 	g.t = t
-	example, err := filepath.Abs(filepath.Join("..", "docs", "examples", "research-team.yaml"))
+	example, err := filepath.Abs(filepath.Join("..", "cmd", "waggle", "project", "templates", "research-team", "team.yaml"))
 	require.NoError(t, err)
 	url := "ws://" + addr + "/ws"
 	out := g.run(permission.Monitor, "teams", "run", "-f", example, "ask Analyst which files are in the workspace, and ask library to ask Reader how many words notes.md has", "--yes", "--url", url)

@@ -57,7 +57,7 @@ func (c *newCmd) Run(std streams) error {
 
 // create writes the files of a template and says what comes next: commands, each an alternative.
 func create(std streams, dir, template string, next ...string) error {
-	written, err := project.Write(orHere(dir), template)
+	written, err := project.Write(dir, template)
 	if there, ok := errors.AsType[*project.ExistsError](err); ok {
 		return usageError{fmt.Errorf("%w: nothing was written. Choose an empty folder, or move them away", there)}
 	}
@@ -90,13 +90,6 @@ func word(s string) string {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}
 	return s
-}
-
-func orHere(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
 }
 
 func templateNames() string {

@@ -19,7 +19,7 @@ import (
 )
 
 // example is the definition that is shipped.
-const example = "docs/examples/research-team.yaml"
+const example = "cmd/waggle/project/templates/research-team/team.yaml"
 
 // bring copies the example to where it is in the documents.
 func bring(t *testing.T, dir string) {

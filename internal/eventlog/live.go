@@ -197,29 +197,23 @@ func (t *tail) subscribe() error {
 }
 
 // drop removes a tail and unsubscribes.
-func (s *Store) drop(t *tail) {
+func (s *Store) drop(t *tail) { s.dropIf(t, func() bool { return true }) }
+
+// dropUnwatched is drop for a tail without viewers. Another one stays.
+func (s *Store) dropUnwatched(t *tail) { s.dropIf(t, func() bool { return len(t.viewers) == 0 }) }
+
+// dropIf removes a tail and unsubscribes, if the function says so, which is called under the locks.
+func (s *Store) dropIf(t *tail, due func() bool) {
+	var sub *nats.Subscription
 	s.mu.Lock()
 	t.mu.Lock()
-	s.forget(t)
-	sub := t.sub
+	if due() {
+		s.forget(t)
+		sub = t.sub
+	}
 	t.mu.Unlock()
 	s.mu.Unlock()
 	if sub != nil {
-		_ = sub.Unsubscribe()
-	}
-}
-
-// dropUnwatched removes a tail unless it has viewers, and unsubscribes.
-func (s *Store) dropUnwatched(t *tail) {
-	s.mu.Lock()
-	t.mu.Lock()
-	watched, sub := len(t.viewers) > 0, t.sub
-	if !watched {
-		s.forget(t)
-	}
-	t.mu.Unlock()
-	s.mu.Unlock()
-	if !watched && sub != nil {
 		_ = sub.Unsubscribe()
 	}
 }

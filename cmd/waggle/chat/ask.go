@@ -134,23 +134,25 @@ func (a *asker) Frame(f sdk.Frame) {
 	case mine && f.Type != orbit.Error:
 		a.view.Show(f)
 	}
-	if q := asks(f); q != nil && mine {
-		select {
-		case a.questions <- *q:
-		default: // more than a person answers
-		}
+	if mine {
+		note(a.questions, f)
 	}
 	if a.done {
 		a.cancel()
 	}
 }
 
-// asks returns the question that a frame asks, or nil.
-func asks(f sdk.Frame) *orbit.Question {
+// note adds the question that a frame asks, if it asks one.
+func note(questions chan<- orbit.Question, f sdk.Frame) {
 	if f.Type != orbit.AgentThinking {
-		return nil
+		return
 	}
-	return sdk.As[orbit.ThoughtData](f).Question
+	if q := sdk.As[orbit.ThoughtData](f).Question; q != nil {
+		select {
+		case questions <- *q:
+		default: // more than a person answers
+		}
+	}
 }
 
 // Lost implements orbit.Handler.

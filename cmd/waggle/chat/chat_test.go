@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal/terminaltest"
 	"github.com/waggle-dev/waggle/internal/freeport"
 	"github.com/waggle-dev/waggle/proto-schemas/orbit"
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/orbit"
@@ -250,32 +251,14 @@ func TestAskAnswersQuestions(t *testing.T) {
 	}
 	for name, lines := range map[string]Lines{"no input": nil, "its end": Piped(strings.NewReader(""))} {
 		var out bytes.Buffer
-		remarks := newSeen(elsewhere)
+		remarks := terminaltest.NewWatched(elsewhere)
 		url := serve(t, func(p *peer) {
 			pays(p)
-			<-remarks.seen
+			<-remarks.Seen()
 			p.answer(9, "e1", "paid")
 			p.until()
 		})
 		require.NoError(t, Ask(bounded(t), Options{URL: url}, "q?", lines, terminal.NewScreen(&out, remarks), false, nil), name)
 		require.Contains(t, out.String(), "paid", name)
 	}
-}
-
-// seen is a writer that waits for a text.
-type seen struct {
-	want string
-	got  bytes.Buffer
-	seen chan struct{}
-}
-
-func newSeen(want string) *seen { return &seen{want: want, seen: make(chan struct{})} }
-
-func (s *seen) Write(b []byte) (int, error) {
-	had := strings.Contains(s.got.String(), s.want)
-	n, err := s.got.Write(b)
-	if !had && strings.Contains(s.got.String(), s.want) {
-		close(s.seen)
-	}
-	return n, err
 }

@@ -258,12 +258,7 @@ func (t *talk) farewell() {
 func (t *talk) Frame(f sdk.Frame) {
 	t.view.Show(f)
 	t.greet(f)
-	if q := asks(f); q != nil {
-		select {
-		case t.questions <- *q:
-		default: // more than a person answers
-		}
-	}
+	note(t.questions, f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current == nil {

@@ -77,12 +77,17 @@ func (v *View) thinking(f sdk.Frame) {
 // answerCodes are those of notices about an answer that is not complete.
 var answerCodes = map[string]bool{event.AnswerCut: true, event.AnswerWithheld: true, event.AnswerRefused: true, event.AnswerUnsure: true}
 
-// question shows what the run waits for. The arguments are shown whole: the person decides about them.
+// MayCall is the question whether a tool may be called. The arguments are shown whole: the person decides about them.
+func MayCall(tool string, arguments []byte) string {
+	return "May " + terminal.Line(tool, lineWidth) + " be called with " + terminal.Strip(string(arguments)) + "?"
+}
+
+// question shows what the run waits for.
 func (v *View) question(d orbit.ThoughtData) {
 	v.endText()
 	text := terminal.Strip(d.Message)
 	if d.Question.Tool != "" {
-		text = "May " + terminal.Line(d.Question.Tool, lineWidth) + " be called with " + terminal.Strip(string(d.Question.Arguments)) + "?"
+		text = MayCall(d.Question.Tool, d.Question.Arguments)
 	}
 	v.screen.Warn(text)
 	v.screen.Status("waiting for an answer")

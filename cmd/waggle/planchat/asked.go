@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/waggle-dev/waggle/cmd/waggle/chat"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 )
@@ -39,13 +40,13 @@ func (q asked) subject() string {
 	return "the run"
 }
 
-// text is the question, empty if the plan has been shown. The arguments of a call are shown whole: the person decides about them.
+// text is the question, empty if the plan has been shown.
 func (q asked) text() string {
 	switch {
 	case q.plan():
 		return ""
 	case q.Scope == scopeTool:
-		return "May " + terminal.Line(q.ToolName, lineWidth) + " be called with " + terminal.Strip(string(q.ToolArgs)) + "?"
+		return chat.MayCall(q.ToolName, q.ToolArgs)
 	}
 	return terminal.Strip(q.content)
 }
@@ -70,16 +71,8 @@ func (q asked) answer(line string) (map[string]any, error) {
 	if q.Scope == scopeTask {
 		return map[string]any{"approved": true, "feedback": line}, nil
 	}
-	word, rest, _ := strings.Cut(line, " ")
-	switch strings.ToLower(word) {
-	case "y", "yes", "ok", "approve":
-		return map[string]any{"approved": true}, nil
-	case "n", "no", "reject":
-		out := map[string]any{"approved": false}
-		if rest = strings.TrimSpace(rest); rest != "" {
-			out["feedback"] = rest
-		}
-		return out, nil
+	if v := yesOrNo(line); v.decided {
+		return v.content(), nil
 	}
 	return nil, errors.New(q.hint())
 }

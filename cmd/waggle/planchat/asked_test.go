@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/waggle-dev/waggle/cmd/waggle/chat"
 	"github.com/waggle-dev/waggle/cmd/waggle/terminal"
+	"github.com/waggle-dev/waggle/cmd/waggle/terminal/terminaltest"
 	"github.com/waggle-dev/waggle/proto-schemas/myagent"
 	sdk "github.com/waggle-dev/waggle/sdk/go/waggle/myagent"
 	"github.com/waggle-dev/waggle/sdk/go/waggle/myagent/myagenttest"
@@ -20,7 +20,7 @@ import (
 // TestQuestionsOfARunAreShownAndAnswered: each call with its whole arguments, one after the other, and what an agent asks.
 func TestQuestionsOfARunAreShownAndAnswered(t *testing.T) {
 	input, typed := io.Pipe()
-	notes := &watched{want: "decided elsewhere (ann): approve", seen: make(chan struct{})}
+	notes := terminaltest.NewWatched("decided elsewhere (ann): approve")
 	url := myagenttest.Serve(t, func(p *myagenttest.Peer) {
 		n := begin(p, true)
 		answers := func(line, step, content string) {
@@ -44,7 +44,7 @@ func TestQuestionsOfARunAreShownAndAnswered(t *testing.T) {
 		p.Send(myagent.Frame{Event: myagent.SystemNotice, Seq: n, Metadata: myagent.NoticeMeta{
 			Work: myagent.Work{Context: ofRun}, Action: myagent.ActionUserConfirm, StepID: "two", Decision: "approve", By: "ann",
 		}})
-		<-notes.seen
+		<-notes.Seen()
 		answers("perhaps\ny\n", "one", `{"approved":true}`)
 		answers("n too much\n", "three", `{"approved":false,"feedback":"too much"}`)
 		ask("agent", myagent.ConfirmMeta{Scope: "task"}, "Which colour?")
@@ -59,7 +59,7 @@ func TestQuestionsOfARunAreShownAndAnswered(t *testing.T) {
 	defer cancel()
 	require.NoError(t, Talk(ctx, opt, chat.Piped(input), terminal.NewScreen(io.Discard, notes)))
 	require.NoError(t, typed.Close())
-	shown := notes.text.String()
+	shown := notes.String()
 	for _, want := range []string{
 		"May pay be called with {\"to\":\"one\"}?\ny, or n WHY?\n", "May pay be called with {\"to\":\"three\"}?\n",
 		"Which colour?\nYour answer?\n", "As much again?\ny, or n WHY?\n",
@@ -67,20 +67,4 @@ func TestQuestionsOfARunAreShownAndAnswered(t *testing.T) {
 		require.Contains(t, shown, want)
 	}
 	require.NotContains(t, shown, `{"to":"two"}`, "it was decided before it was shown")
-}
-
-// watched is a writer that tells when it has got a text.
-type watched struct {
-	text strings.Builder
-	want string
-	seen chan struct{}
-}
-
-func (w *watched) Write(b []byte) (int, error) {
-	had := strings.Contains(w.text.String(), w.want)
-	n, err := w.text.Write(b)
-	if !had && strings.Contains(w.text.String(), w.want) {
-		close(w.seen)
-	}
-	return n, err
 }

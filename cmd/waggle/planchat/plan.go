@@ -100,6 +100,34 @@ type verdict struct {
 	feedback string
 }
 
+// yesOrNo parses a line that approves or rejects. Any other one is undecided.
+func yesOrNo(line string) verdict {
+	words := strings.FieldsFunc(line, isSpace)
+	_, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if len(words) == 0 {
+		return verdict{}
+	}
+	switch strings.ToLower(words[0]) {
+	case "y", "yes", "ok", "approve":
+		return verdict{decided: true, approved: true}
+	case "n", "no", "reject":
+		return verdict{decided: true, feedback: strings.TrimSpace(reason)}
+	}
+	return verdict{}
+}
+
+// isSpace reports whether a rune separates words.
+func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == ',' }
+
+// content is that of the response with the decision.
+func (v verdict) content() map[string]any {
+	out := map[string]any{"approved": v.approved}
+	if v.feedback != "" {
+		out["feedback"] = v.feedback
+	}
+	return out
+}
+
 const decisions = `y                approve and proceed
 n WHY            reject, with the reason if you like
 drop 2 3         take tasks out
@@ -107,16 +135,15 @@ title 2 NEW ONE  give a task another title`
 
 // decide parses a line of the person. The error names the part that is not valid.
 func (d *draft) decide(line string) (verdict, error) {
-	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' })
+	words := strings.FieldsFunc(line, isSpace)
 	if len(words) == 0 {
 		return verdict{}, errors.New("y or n? (? lists more answers)")
 	}
+	if v := yesOrNo(line); v.decided {
+		return v, nil
+	}
 	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch strings.ToLower(words[0]) {
-	case "y", "yes", "ok", "approve":
-		return verdict{decided: true, approved: true}, nil
-	case "n", "no", "reject":
-		return verdict{decided: true, feedback: strings.TrimSpace(rest)}, nil
 	case "drop":
 		return verdict{}, d.drop(words[1:])
 	case "title":
@@ -131,12 +158,8 @@ func (d *draft) decide(line string) (verdict, error) {
 
 // answer is the content of the response to the question.
 func (d *draft) answer(v verdict) map[string]any {
-	out := map[string]any{"approved": v.approved}
-	if v.feedback != "" {
-		out["feedback"] = v.feedback
-	}
 	if v.approved && d.changed {
 		return map[string]any{"confirmed": true, "tasks": d.tasks}
 	}
-	return out
+	return v.content()
 }

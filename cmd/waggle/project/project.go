@@ -67,7 +67,8 @@ func (e *ExistsError) Error() string {
 	return "these files exist already: " + strings.Join(e.Files, ", ")
 }
 
-// Write writes the files of a template into a folder, which it creates if it is missing, and returns their names. It replaces no
+// Write writes the files of a template into a folder, the working one if it has no name, which it creates if it is missing. It
+// returns their names. It replaces no
 // file. A file "dot.x" of a template becomes ".x". Scripts are executable, and only the owner may read secrets.
 func Write(dir, template string) (written []string, err error) {
 	files, err := files(template)

@@ -127,9 +127,6 @@ func (s *Service) start(ctx context.Context) error {
 
 // first waits for the first attempt to connect each server.
 func (s *Service) first(ctx context.Context) {
-	if s.cfg.FirstMaxWait <= 0 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.FirstMaxWait)
 	defer cancel()
 	for _, srv := range s.servers {
