@@ -33,7 +33,7 @@ func (f artifacts) routes() []Route {
 	return []Route{{
 		Method: "GET", Path: "/artifacts/{kind}/{id}/{artifact}", ID: "showArtifact", Tag: "events", Summary: "Fetch a file that a member of a team made, as it was then.",
 		Query:   []openapi.Parameter{{Name: "version", About: "Digest of the object of one artifact.* event; by default the newest of the last 100,000 events.", Type: "string"}},
-		Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file, whatever it holds, to be saved.", Media: respond.MediaBytes}},
+		Answers: []openapi.Answer{{Status: http.StatusOK, About: "The file, as a download.", Media: respond.MediaBytes}},
 		Faults:  logFaults(fault.NotFound), Handler: f.server.ServePage(f.show),
 	}}
 }

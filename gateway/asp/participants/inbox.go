@@ -33,8 +33,8 @@ const (
 // later it lost 4, from 2 ms on none.
 const welcomeDelay = 15 * time.Millisecond
 
-// againDelay is how long after the frames of an event something is said once more: the SDK
-// looks for it only when it has handled what came in one read, as with the welcome.
+// againDelay is the time from the frames of an event to their repeat: the SDK looks for the repeat only after it has handled
+// everything that came in one read, as with the welcome.
 const againDelay = welcomeDelay
 
 var _ stream.Binding = (*inbox)(nil)
@@ -187,7 +187,7 @@ func (p *Participant) sendAck(ctx context.Context, log subject.Log, seq uint64) 
 // Seen implements stream.Binding.
 func (in *inbox) Seen(*stream.Stream) {}
 
-// again has said once more what follows an event a moment later. It does not block.
+// again repeats what an event says, a moment after the event. It does not block.
 func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	var frames [][]byte
 	stream.Safely(in.p.g.Logger, in.log, func() { frames = in.p.codec.Repeat(e.Event) })
@@ -212,8 +212,8 @@ func (in *inbox) again(e *eventlog.Entry, held stream.Held) {
 	})
 }
 
-// passed waits until the frames of all events that were taken are in the queue of the socket: what is said once more comes after
-// what it repeats. It returns false if the socket has ended.
+// passed waits until all frames of the events shown so far are in the queue of the socket, so that a repeat follows its original.
+// It returns false if the socket has ended.
 func (in *inbox) passed() bool {
 	for {
 		in.p.mu.Lock()

@@ -10,7 +10,7 @@ interface Props {
 }
 
 export function Chat(props: Props) {
-  // resume: an answer that was under way when the page was closed goes on where the page left it.
+  // resume: an answer that was in progress when the page was closed continues where it stopped.
   const chat = useChat<WaggleUIMessage>({ ...props, resume: true, sendAutomaticallyWhen: (o) => allApproved(o) });
   const [text, setText] = useState("");
   const end = useRef<HTMLDivElement>(null);
